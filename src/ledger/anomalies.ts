@@ -8,19 +8,19 @@ import type { Transaction } from '../platform/postgres/postgres.ts'
 import { anomaliesBeside, keepAnomalies } from './sql/anomalies.ts'
 
 /**
- * How many different anomalies of one kind about one payout, or one order, are kept that nobody has acknowledged. Whoever
- * says something else each time fills no table.
+ * How many different unacknowledged anomalies of one kind payoutd keeps about one payout, or one order. A source that reports
+ * something else each time fills no table.
  */
 export const MOST_OPEN = 20
 
-/** The detail of the one that counts what is beyond that. */
+/** The detail of the anomaly that counts those beyond MOST_OPEN. */
 export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the latest of it is kept`
 
 type ShownAnomaly = { id: string; anomaly: Anomaly; times: number }
 
 /**
- * Keeps each anomaly once, as it showed last, however often that is. Returns the messages about those that are new, and the
- * payouts of which the gateway says anything but that they failed.
+ * Stores each anomaly once, in its latest form, however often it shows. Returns the messages about new anomalies, and the
+ * payouts about which the gateway reports anything but that they failed.
  */
 export async function storeAnomalies(
   tx: Transaction,
@@ -30,7 +30,7 @@ export async function storeAnomalies(
   if (anomalies.length === 0) return { messages: [], otherwise: [] }
   const told = together(anomalies.map((anomaly) => ({ id: anomalyId(anomaly), anomaly, times: 1 })))
   const shown = together(await bounded(tx, told))
-  // Two that keep the same ones wait for one another.
+  // In one order, so that two transactions with the same anomalies wait for one another instead of deadlocking.
   shown.sort((a, b) => (a.id < b.id ? -1 : 1))
   const kept = await tx.run(keepAnomalies, {
     anomalies: shown.map(({ id, anomaly, times }) => ({
@@ -54,7 +54,7 @@ const together = (shown: readonly ShownAnomaly[]): ShownAnomaly[] =>
     times: same.reduce((all, { times }) => all + times, 0),
   }))
 
-/** The same, but for those that find no room: the one that counts them stands in their place. */
+/** Replaces each anomaly beyond MOST_OPEN by the one that counts them. */
 async function bounded(tx: Transaction, shown: readonly ShownAnomaly[]): Promise<ShownAnomaly[]> {
   const anomalies = shown.map(({ id, anomaly }) => ({ ...anomaly, anomalyId: id }))
   const beside = await tx.run(anomaliesBeside, { anomalies, beyond: BEYOND })
@@ -70,7 +70,7 @@ async function bounded(tx: Transaction, shown: readonly ShownAnomaly[]): Promise
       added.set(key, before + 1)
       return each
     }
-    // Once somebody has looked at it, another one tells of what is said after that.
+    // Once somebody has acknowledged that one, another one counts later reports.
     const nth = anomalyId({ ...each.anomaly, detail: `${BEYOND} ${found.seenBeyond}` })
     return { ...each, id: nth, anomaly: { ...each.anomaly, detail: BEYOND } }
   })

@@ -7,7 +7,7 @@ import { CANCELS_KEPT_DAYS, sweepCancels } from './sql/cancels.ts'
 
 const DAY_MS = 86_400_000
 
-test('a cancellation is remembered for as long as the topics as we make them can hold what asks for its payment', () => {
+test('payoutd remembers a cancellation for as long as a topic that payoutd creates can hold a command for its payment', () => {
   const topics = topicNames()
   const kept = new Map(
     topicSpecs(topics, { partitions: 1, replication: 1 }).map(({ name, configs }) => [
@@ -34,7 +34,7 @@ const replays = sql<{ days: number }>`
   values ('t', 0, 1, 'asha', 'schema added', now() - ${'days'}::int * interval '1 day')
   on conflict (topic, partition, position) do update set at = excluded.at`
 
-test('it is forgotten after that, but not while a command is set aside, nor after a replay that may have made another dead letter', async (t) => {
+test('payoutd deletes it after that, but not while a command is set aside, nor after a replay that may have made another dead letter', async (t) => {
   const { db } = await freshDatabase(t)
   const swept = async () => {
     const [row] = await db.run(sweepCancels, { days: CANCELS_KEPT_DAYS, limit: 9 })

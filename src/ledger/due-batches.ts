@@ -7,22 +7,21 @@ import type { SharedSlots } from '../platform/running/shared-slots.ts'
 import { keepRefused, type SaidAbout } from './evidence/refused-evidence.ts'
 import type { Ledger } from './ledger.ts'
 
-/** What one transaction takes. */
+/** The most that one transaction takes. */
 const SIZE = 100
-/** For how long a merchant is left alone for whom the database failed. */
+/** How long a merchant is left alone after the database failed for it. */
 const REST_MS = 5_000
-/** For how long one item is left alone that the database refused. */
+/** How long an item is left alone after the database refused it. */
 const REFUSED_REST_MS = 600_000
-/** Of a merchant, so many are left alone at once: of those refused after that, the first ones are tried again. */
+/** The most items of a merchant that are left alone at once. Each one refused beyond that frees the oldest. */
 const MOST_LEFT_ALONE = 1_000
-/** What a turn waits for; what takes longer goes on beside the next turns. */
+/** How long a turn waits for its work. Slower work goes on beside the next turns. */
 const PATIENCE_MS = 250
 
 /**
- * Takes up what is due of all merchants, by keys that were found without a lock: in transactions of each merchant by itself,
- * those of several at once, so that what one of them waits for, or cannot store, holds up no other. Where the database
- * refuses some of it, halves are tried down to the single item, of which there is an anomaly, and which is left alone for ten
- * minutes.
+ * Does the due work of all merchants, by keys that were found without a lock. Each transaction is of one merchant, and several
+ * merchants run at once, so a merchant that waits, or whose work cannot be stored, holds up no other. If the database refuses
+ * a batch, tries halves down to the single item; that one becomes an anomaly and is left alone for ten minutes.
  */
 export class DueBatches<Key extends { merchantId: string }, Taken> {
   readonly #batches: Batchers<Key, Taken>
@@ -35,21 +34,21 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   readonly #leftAlone = new Map<string, Set<string>>()
   readonly #leaving = new AbortController()
 
-  /** `take` is given keys of one merchant, and answers with one result per key, in their order. */
+  /** `take` gets keys of one merchant, and returns one result per key, in their order. */
   constructor(take: (keys: Key[]) => Promise<Taken[]>, deps: DueDeps<Key>) {
     this.#batches = new Batchers({ size: SIZE, waitMs: 0, lanes: 1, bare: (key) => key }, take)
     this.#deps = deps
     this.#log = deps.log
   }
 
-  /** How many are to be looked for, of this merchant or else of any, so that `count` are found beside those left alone. */
+  /** How many keys to look for, of this merchant or else of any, to find `count` beside those left alone. */
   lookFor(count: number, merchantId?: string): number {
     const leftAlone =
       merchantId === undefined ? [...this.#leftAlone.values()] : [this.#leftAlone.get(merchantId)]
     return count + Math.max(0, ...leftAlone.map((keys) => keys?.size ?? 0))
   }
 
-  /** Of what was found, that which is neither under way nor left alone, so many of each merchant at most. */
+  /** The found keys that are neither under way nor left alone, at most `atMost` of each merchant. */
   free(found: readonly Key[], atMost: (merchantId: string) => number): Key[] {
     const free = found.filter((key) => {
       const id = this.#deps.keyOf(key)
@@ -60,7 +59,7 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
     return [...byMerchant].flatMap(([merchantId, keys]) => keys.slice(0, atMost(merchantId)))
   }
 
-  /** Never rejects: undefined where it could not be stored, which is tried again later. */
+  /** Never rejects. Resolves to undefined if the result could not be stored; a later turn tries again. */
   take(key: Key): Promise<Taken | undefined> {
     const id = this.#deps.keyOf(key)
     this.#underWay.add(id)
@@ -73,8 +72,8 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   }
 
   /**
-   * Takes up what `find` finds of merchants that have slots free, of each at most its limit, and no more than there are slots.
-   * Each holds its slot until `ask`, which is given what came of it, has ended.
+   * Takes what `find` finds of merchants with free slots, at most the limit of each, and no more than there are slots. Each
+   * item holds its slot until `ask`, which gets the result, has ended.
    */
   async takeInSlots(
     slots: SharedSlots,
@@ -137,13 +136,13 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
 
 type DueDeps<Key> = {
   keyOf: (key: Key) => string
-  /** How an anomaly names it. */
+  /** How an anomaly names the item. */
   about: (key: Key) => Omit<SaidAbout, 'source'>
   ledger: Ledger
   log: Logger
 }
 
-/** Waits for what was taken up, but not for what takes long. Resolves to the results there are by then. */
+/** Waits up to PATIENCE_MS for work that has begun. Resolves to the results there are by then. */
 export async function soon<Result>(begun: readonly Promise<Result>[]): Promise<Result[]> {
   const results: Result[] = []
   const over = new AbortController()

@@ -4,12 +4,12 @@ import { type Paise, paise } from '../domain/money.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import { detailsContext } from './encryption-contexts.ts'
 
-/** What is kept sealed: who is paid, how much, and what was written to them. */
+/** What the ledger keeps sealed: the beneficiary, the amount, and the texts sent with the payment. */
 export type PayoutDetails = Pick<
   PayoutCommand,
   'accountName' | 'accountNo' | 'ifsc' | 'vpa' | 'phoneNumber' | 'payerEmail' | 'remark' | 'metadata'
 > & {
-  /** Null where it was sealed before the amount was. */
+  /** Null in details from before payoutd sealed the amount. */
   amount: Paise | null
 }
 

@@ -1,7 +1,7 @@
 import { type PayoutKey, payoutKey } from '../domain/identifiers.ts'
 import type { KeptKey } from './callbacks/sql/kept-callbacks.ts'
 
-/** What is bound to each thing that is sealed, so that it does not open in the place of another. */
+/** The context bound to each sealed value, so that it does not open in the place of another. */
 
 export const detailsContext = (key: PayoutKey): string => `payout:${payoutKey(key)}`
 

@@ -21,7 +21,7 @@ const open = (url: string, connections = 4) =>
     onConnect: watchServer(['acme', 'globex'], silentLogger),
   })
 
-test('a server with another history has every merchant fenced before anybody may use a connection to it', async (t) => {
+test('payoutd fences every merchant before it uses a connection to a server with another history', async (t) => {
   const { db, url } = await freshDatabase(t)
   const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
   await db.run(known, {})
@@ -55,7 +55,7 @@ test('a server with another history has every merchant fenced before anybody may
   }
 })
 
-test('a merchant that another process with other settings did not know is fenced by the one that does', async (t) => {
+test('if the process that noted a new server did not know a merchant, the process that has it in its settings fences it', async (t) => {
   const { db } = await freshDatabase(t)
   const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
   const before = { ...server, timeline: server.timeline - 1n }
@@ -70,7 +70,7 @@ test('a merchant that another process with other settings did not know is fenced
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['newcomer', 'umbrella'])
 })
 
-test('a former primary that is back is noticed by whoever has seen its successor, and nobody is fenced twice', () => {
+test('a process that has seen the successor notices when a former primary is back, and fences nobody twice', () => {
   const server = { systemIdentifier: '1', timeline: 2n }
   const former = { ...server, timeline: 1n }
   const successor = { ...server, timeline: 3n }
@@ -96,7 +96,7 @@ test('a failover is one step of one server to the next of its timelines', () => 
     assert.equal(isOneStep(server, now), isOne)
 })
 
-test('an ordinary role may ask what tells servers apart, and a connection that cannot be looked at is not used', async (t) => {
+test('an ordinary role may read the identity of a server, and payoutd uses no connection that it cannot check', async (t) => {
   const { url } = await freshDatabase(t)
   await withSession(url, async (session) => {
     await session.query('create role plain_watcher')

@@ -12,9 +12,9 @@ import {
 } from './sql/server-identity.ts'
 
 /**
- * Looks at every new connection before anything else may use it: a server with another history than the ledger was last
- * worked with on, or with an earlier one than this process has seen, may lack what was committed there. Then every merchant is fenced first,
- * so that nothing is sent, by whatever process, until `payoutd recover` has asked the gateway about what is open.
+ * Checks every new connection before anything else may use it. A server may lack commits if its history differs from that of
+ * the server noted in the ledger, or is earlier than one that this process has seen. Then every merchant is fenced first, so
+ * that no process sends anything until `payoutd recover` has asked the gateway about what is open.
  */
 export function watchServer(
   merchantIds: readonly string[],
@@ -34,7 +34,7 @@ export function watchServer(
       await connection.run(fenceAll, { ...now, ...whose, ...change })
       log.error({ reason: change.reason }, ALL_FENCED)
     } else if (seen && !isSame(seen, now)) {
-      // Whoever noted the server fenced those that the ledger and its own settings have.
+      // The process that noted the server has fenced the merchants of the ledger and of its own settings.
       const change = { reason: changeInWords(seen, now), oneStep: isOneStep(seen, now) }
       await connection.run(fenceUnknown, { ...whose, ...change })
     }
@@ -49,15 +49,13 @@ const ALL_FENCED =
 export const isSame = (one: ServerIdentity, other: ServerIdentity): boolean =>
   one.systemIdentifier === other.systemIdentifier && one.timeline === other.timeline
 
-/**
- * One failover, which a person can know. Beyond that there were others, of which nobody of payoutd saw what they lost.
- */
+/** Exactly one failover, which an operator can know about. If there were more, payoutd did not see what each lost. */
 export const isOneStep = (before: ServerIdentity, now: ServerIdentity): boolean =>
   before.systemIdentifier === now.systemIdentifier && now.timeline === before.timeline + 1n
 
 /**
- * The server since which what was committed may be lost; null: nothing speaks for that. `noted`: what the ledger itself was
- * last worked with on; `seen`: what this process was last connected to.
+ * The server since which commits may be lost; null: nothing suggests a loss. `noted`: the server in the ledger itself; `seen`:
+ * the one that this process was last connected to.
  */
 export function changedSince(
   noted: ServerIdentity | null,
@@ -68,7 +66,7 @@ export function changedSince(
   return noted && !isSame(noted, now) ? noted : null
 }
 
-/** A former primary is back, without what was committed since. Its own ledger cannot tell. */
+/** A former primary is back, without later commits. Its own ledger cannot show that. */
 const wentBack = (before: ServerIdentity, now: ServerIdentity): boolean =>
   before.systemIdentifier === now.systemIdentifier && now.timeline < before.timeline
 

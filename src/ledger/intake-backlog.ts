@@ -2,10 +2,10 @@ import type { Log } from '../platform/kafka/offsets.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { countWaiting, intakeOffsets } from './sql/intake-offsets.ts'
 
-/** What a partition of commands holds at a moment: from `low` up to, and without, `high`. */
+/** The offsets that a partition of commands holds now: from `low` up to, and without, `high`. */
 export type PartitionEnd = Log & { partition: number }
 
-/** Messages that intake has not taken in, or has set aside: what Kafka has dropped by now, it never will. */
+/** Counts messages that intake has not stored, or has set aside. Messages that Kafka has dropped do not count. */
 export async function intakeBacklog(
   topic: string,
   ends: readonly PartitionEnd[],
@@ -17,7 +17,7 @@ export async function intakeBacklog(
   )
   return ends.reduce((behind, { partition, id, low, high }) => {
     const standing = stored.get(partition)
-    // An offset in another log says nothing of this one.
+    // An offset in another log says nothing about this one.
     const next = standing && (id === null || standing.logId === id) ? standing.offset : low
     const from = next > low ? next : low
     return behind + (high > from ? high - from : 0n)

@@ -25,7 +25,7 @@ import {
   updatePayouts,
 } from './sql/store.ts'
 
-/** The few verbs through which every stage changes payouts. */
+/** What every stage needs to change payouts. */
 export type Ledger = {
   db: Database
   topics: Topics
@@ -33,19 +33,19 @@ export type Ledger = {
   ids: Ids
 }
 
-/** The same for what may wait for locks of one merchant's rows (see shareOf). */
+/** The same ledger for work that may wait for locks of one merchant's rows (see shareOf). */
 export const ledgerOf = (ledger: Ledger, merchantId: string): Ledger => ({
   ...ledger,
   db: shareOf(ledger.db, merchantId),
 })
 
-/** Names one payout by what the gateway knows it as. */
+/** Names one payout as the gateway knows it. */
 export type OrderKey = { merchantId: string; mchOrderNo: string }
 
-/** To find a payout in memory by. */
+/** The key of a payout in a Map. */
 export const keyOf = ({ merchantId, payoutId }: PayoutKey): string => mapKey(merchantId, payoutId)
 
-/** Locks payouts in primary-key order. Keys nobody knows are missing from the answer. */
+/** Locks payouts in primary-key order. The result lacks unknown keys. */
 export async function lockPayouts(tx: Transaction, keys: readonly PayoutKey[]): Promise<Payout[]> {
   if (keys.length === 0) return []
   const unique = new Map(keys.map((key) => [keyOf(key), key]))
@@ -65,14 +65,14 @@ export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Pr
   })
 }
 
-/** The merchants that are fenced: of a payout without an attempt nobody can say yet that it was never sent. */
+/** The fenced merchants. Their payouts without an attempt may have been sent all the same. */
 export async function fencedMerchants(connection: Connection): Promise<ReadonlySet<string>> {
   return new Set((await connection.run(recoveringMerchants, {})).map(({ merchantId }) => merchantId))
 }
 
 /**
- * Those of these merchants that are fenced, which holds until this transaction ends: no recovery ends meanwhile, and
- * leaves behind what is to be cancelled with it. To be called before payouts are locked.
+ * Those of these merchants that are fenced. They stay so until this transaction ends: no recovery ends meanwhile and leaves
+ * behind a payout that is to be cancelled with it. Call it before you lock payouts.
  */
 export async function fencedBeforeCancels(
   tx: Transaction,
@@ -82,7 +82,7 @@ export async function fencedBeforeCancels(
   return new Set(fences.flatMap(({ merchantId, fenced }) => (fenced ? [merchantId] : [])))
 }
 
-/** History and outbox of payouts that were just inserted, at version 1; of those at version 0 nobody is told yet. */
+/** Writes history and outbox of payouts just inserted at version 1. About those at version 0 payoutd publishes nothing yet. */
 export async function storeArrivals(
   tx: Transaction,
   ledger: Ledger,
@@ -108,8 +108,8 @@ export async function storeArrivals(
 }
 
 /**
- * Stores decisions about locked payouts: state, history and outbox together. Decisions about one payout
- * must stand in the order in which they were made, each on the outcome of the one before.
+ * Stores decisions about locked payouts: state, history and outbox together. Decisions about one payout must come in the
+ * order in which they were made, each based on the result of the one before.
  */
 export async function storeDecisions(
   tx: Transaction,
@@ -148,7 +148,7 @@ export async function storeDecisions(
   await storeSaidOtherwise(tx, shown.otherwise.filter(isSaidSince))
 }
 
-/** Whether there is an anomaly about a payout that was said in the state in which these decisions leave it. */
+/** Whether these decisions have an anomaly about a payout after its last transition. */
 function saidSince(decisions: readonly Decision[]): (key: PayoutKey) => boolean {
   const said = new Set<string>()
   for (const decision of decisions) {
@@ -160,7 +160,7 @@ function saidSince(decisions: readonly Decision[]): (key: PayoutKey) => boolean 
   return (key) => said.has(keyOf(key))
 }
 
-/** Has those of these payouts that ended unpaid keep that the gateway says otherwise, as the anomalies about them tell. */
+/** Records on those of these payouts that ended unpaid whether, by their anomalies, the gateway has reported otherwise. */
 export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutKey[]): Promise<void> {
   const locked = await lockPayouts(tx, keys)
   const ended = locked.filter(({ state }) => state === 'failed' || state === 'cancelled')
@@ -168,17 +168,20 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
   await tx.run(keepSaidOtherwise, { payouts: ended })
 }
 
-/** Null: nobody was told of it before. */
+/** Null: payoutd has published nothing about it before. */
 const fromState = ({ version, state }: Payout): State | null => (version === 0 ? null : state)
 
 const isTransition = ({ before, after }: Change): boolean => after.version > before.version
 
-/** Stores locked payouts as they are now, each once, and tells nobody: for what was told before. */
+/** Stores locked payouts as they are now, each once, and publishes nothing: for changes that were published before. */
 export async function storePayouts(tx: Transaction, payouts: readonly Payout[]): Promise<void> {
   if (payouts.length > 0) await tx.run(updatePayouts, { payouts })
 }
 
-/** Returns what is still to be told: all, unless evidence that moved nothing is among it, of which the same may be told already. */
+/**
+ * Returns the changes that still need a history entry: all with a transition or evidence. If some evidence moved nothing, and
+ * so may be stored already, writes the entries itself and returns none.
+ */
 async function untold(tx: Transaction, changes: readonly Change[]): Promise<Change[]> {
   const said = changes.filter((change) => isTransition(change) || change.exchange !== null)
   if (said.every(isTransition)) return said

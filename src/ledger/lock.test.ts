@@ -29,7 +29,7 @@ const ways: Record<string, (tx: Transaction, keys: readonly Key[]) => Promise<Pa
   'order number': lockOrders,
 }
 for (const [name, lock] of Object.entries(ways)) {
-  test(`payouts are locked by ${name} one after the other, merchants first, and read as they are then`, async (t) => {
+  test(`payouts are locked by ${name} one after the other, by merchant first, and read once they are locked`, async (t) => {
     const { ledger, config } = await testLedger(t)
     const commands = [first, second, third].map(({ merchantId, payoutId }) =>
       command(payoutId, { merchantId }),

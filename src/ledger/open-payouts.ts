@@ -5,7 +5,7 @@ import { merchantsWithOpen, type OpenPayouts, openPage } from './sql/open-payout
 
 export type { OpenPayouts }
 
-/** What of a merchant has not ended, review included, by account and state; amounts in paise. By pages. */
+/** The open payouts of a merchant, review included, by account and state; amounts in paise. Reads them in pages. */
 export async function openPayouts(db: Database, merchantId: string): Promise<OpenPayouts[]> {
   const all = new Map<string, OpenPayouts>()
   for await (const page of pages((page) => db.run(openPage, { merchantId, ...page }))) {
@@ -24,7 +24,7 @@ export async function openPayouts(db: Database, merchantId: string): Promise<Ope
   return [...all.values()]
 }
 
-/** The same of every merchant that has any. */
+/** The same for every merchant that has any. */
 export async function openPayoutsOfAll(db: Database): Promise<Map<string, OpenPayouts[]>> {
   const all = new Map<string, OpenPayouts[]>()
   for (const { merchantId } of await db.run(merchantsWithOpen, {}))

@@ -32,7 +32,7 @@ import {
 } from './sql/published-messages.ts'
 import { insertHistory } from './sql/store.ts'
 
-/** Keeps what was published of payouts that the ledger lacks, in the order in which it was. */
+/** Keeps the published messages about payouts that the ledger lacks, in the order in which they were published. */
 export async function storePublished(
   tx: Transaction,
   messages: readonly (PayoutKey & PublishedMessage)[],
@@ -41,8 +41,8 @@ export async function storePublished(
 }
 
 /**
- * What was kept like that of these payouts, by `keyOf`; it is kept no more. Those of which nothing was are left out, and of
- * `lacked` ones those that the ledger has: what is kept of them is for the recovery that reads it back.
+ * Returns and deletes the kept messages about these payouts, by `keyOf`. The result lacks payouts without any. `lacked`: leaves
+ * out payouts that the ledger has, because their messages are for the recovery that reads them back.
  */
 export async function takeStories(
   tx: Transaction,
@@ -63,7 +63,7 @@ export async function takeStories(
   return stories
 }
 
-/** A locked payout, and what was read back of it. `isResultDue`: the result of its end is published if it never was. */
+/** A locked payout, and what was read back about it. `isResultDue`: publish the result of its end if it never was. */
 type ReadBack = {
   before: Payout
   recalled: StoryReadBack
@@ -72,9 +72,8 @@ type ReadBack = {
 }
 
 /**
- * Stores what was read back of payouts: their history, attempts and ends, when they were as was published. Nothing is
- * published again; of an end that was published as an event or as a result alone, the other one is. Returns the payouts
- * as they are now.
+ * Stores what was read back about payouts: their history, attempts and ends, with the published times. Publishes nothing twice;
+ * if an end was published only as an event or only as a result, publishes the other one. Returns the payouts as they are now.
  */
 export async function storeRecalled(
   tx: Transaction,
@@ -133,7 +132,7 @@ export async function storeRecalled(
   return all.map(({ recalled }) => standsAt(recalled))
 }
 
-/** Under its version stands what the ledger did since: it is kept as what moved nothing. */
+/** Keeps transitions whose version the ledger has since used for another one, as entries that moved nothing. */
 async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
   const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
   if (passed.length === 0) return
@@ -155,8 +154,8 @@ const historyRow = ({
 })
 
 /**
- * Publishes the result of an end that was published, where that result was not, with what is known of a locked payout by now:
- * once, whoever comes first. `faults`: see `Transition`.
+ * Publishes the missing result of an end that was published, with what is now known about the locked payout: once, whichever
+ * caller comes first. `faults`: see `Transition`.
  */
 export async function tellLostResult(
   tx: Transaction,

@@ -1,7 +1,7 @@
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { settingsInForce } from './sql/settings-in-force.ts'
 
-/** The settings in force by merchant, of those whose queries were answered. */
+/** By merchant, the settings in force of those whose queries were answered. */
 export async function settingsInForceOf(
   tx: Transaction,
   heard: readonly { source: string; merchantId: string }[],

@@ -7,14 +7,14 @@ import { silentLogger } from '../platform/log.ts'
 import { sql, withSession } from '../platform/postgres/postgres.ts'
 import { migrate } from './tables/migrate.ts'
 
-/** The migrations that every installation has begun with. */
+/** The migrations that every installation began with. */
 const BASE = '0007_recovery'
-/** In `npm test` few; PAYOUTS_AT_SIZE=10000000 takes a while, and then the times count. */
+/** Few in `npm test`. PAYOUTS_AT_SIZE=10000000 takes a while; only then do the times mean something. */
 const PAYOUTS = Number(process.env.PAYOUTS_AT_SIZE ?? 2_000)
-/** Nobody who works meanwhile waits longer. */
+/** The longest that other work may wait meanwhile. */
 const LONGEST_WAIT_MS = 3_000
 
-/** What grows with the payouts. */
+/** The tables that grow with the payouts. */
 const LARGE = [
   'payouts',
   'payout_commands',
@@ -25,7 +25,7 @@ const LARGE = [
   'payins',
 ]
 
-/** Finds at any size what would take long at a large one: a table written anew, an index that writes wait for. */
+/** Finds at any size what takes long at a large one: a table that is rewritten, an index build that blocks writes. */
 const REFUSE_LONG_LOCKS = `
   create function refuse_rewrite() returns event_trigger language plpgsql as $$
   begin
@@ -56,7 +56,7 @@ async function filled(t: TestContext) {
   return database
 }
 
-test('tables that are large are migrated while payoutd works on them, and nobody waits for long', async (t) => {
+test('large tables are migrated while payoutd works on them, and no work waits for long', async (t) => {
   const { url, db } = await filled(t)
   await withSession(url, (session) => session.query(REFUSE_LONG_LOCKS))
   let migrating = true

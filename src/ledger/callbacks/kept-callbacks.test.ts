@@ -13,8 +13,8 @@ const rowsFound = sql<object, { rows: bigint }>`
   select sum(pg_stat_get_xact_tuples_returned(oid))::bigint as rows
   from pg_class where relnamespace = 'public'::regnamespace`
 
-test('a callback of an order that nobody knows reads nothing of what is kept', async (t) => {
-  // Of its own: one that is handed on has statistics of former tests, and is read by other plans.
+test('a callback about an unknown order reads none of the kept callbacks', async (t) => {
+  // A new database: a reused one has statistics of earlier tests, and Postgres chooses other plans.
   const { db, url } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger)
   await db.run(fillUp, {})

@@ -12,11 +12,11 @@ import {
   takeTurn,
 } from './sql/kept-callbacks.ts'
 
-/** At 8 kB each (the longest query string that is read), 0.8 GB at the very most. */
+/** At 8 kB each (the longest query string that payoutd reads), 0.8 GB at most. */
 const BOUNDS = { mostOfOrder: 8, mostOfMerchant: 20_000, most: 100_000 }
 const PAGE = 200
 const EVERY_MS = 600_000
-/** Longer than a page takes; a process that dies meanwhile holds up the others for so long. */
+/** Longer than a page takes. If a process dies during its turn, the others wait this long. */
 const TURN_MS = 60_000
 const TAKEN_MS = 5_000
 
@@ -26,12 +26,12 @@ export type KeptCallbacksDeps = {
   kind: CallbackKind
 }
 
-/** A callback of a merchant that nobody here can verify, with the order that it names. */
+/** A callback that this process cannot verify, with the order that it names. */
 export type UnverifiedCallback = { merchantId: string; orderNo: string; rawQuery: string }
 
 /**
- * Callbacks of merchants that are not in the settings, sealed, as they came: who left the settings may have orders under
- * way, and a gateway does not come for ever. Nothing of them counts before it was verified like any other.
+ * Keeps callbacks of merchants that are not in the settings, sealed, as they came: a merchant that left the settings may
+ * have open orders, and a gateway does not retry for ever. A callback has no effect until it is verified like any other.
  */
 export class KeptCallbacks {
   readonly #deps: KeptCallbacksDeps
@@ -42,8 +42,8 @@ export class KeptCallbacks {
   }
 
   /**
-   * `unknown-order`: the ledger has no such order. `no-room`: it is noted that a callback of this order was lost. Throws
-   * when it cannot be stored.
+   * `unknown-order`: the ledger has no such order. `no-room`: the ledger notes that a callback of this order was lost.
+   * Throws when it cannot store the callback.
    */
   async keep({
     merchantId,
@@ -60,9 +60,9 @@ export class KeptCallbacks {
   }
 
   /**
-   * Hands on some of what is kept for these merchants, who are in the settings, in the order in which it came: `take`
-   * resolves to whether the callback was verified and stored, and then it is kept no longer. While another process is
-   * about it, nothing. Returns how many ms to wait before the next turn.
+   * Hands some kept callbacks of these merchants, who are in the settings, to `take` in the order in which they came. `take`
+   * resolves to whether it verified and stored the callback; if so, the kept one is deleted. Does nothing while another
+   * process has the turn. Returns how many ms to wait before the next turn.
    */
   async takeUp(merchantIds: string[], take: Take): Promise<number> {
     const { db, kind } = this.#deps
@@ -99,14 +99,14 @@ export class KeptCallbacks {
   }
 }
 
-/** Behind which callback the next page begins. */
+/** The callback after which the next page begins. */
 type Place = Omit<KeptKey, 'kind'> & { arrived: string }
 
 type Take = (merchantId: string, rawQuery: string) => Promise<boolean>
 
 const START: Place = { arrived: '-infinity', merchantId: '', orderNo: '', queryHash: Buffer.alloc(0) }
 
-/** Null where no key at hand opens it: it stays, for a start with that key. */
+/** Null if this process has no key that opens it. The callback stays until payoutd starts with that key. */
 function opened({ sealed, ...key }: KeptKey & { sealed: Buffer }, sealing: SealingKeys): string | null {
   try {
     return unseal(sealed, callbackContext(key), sealing).toString()

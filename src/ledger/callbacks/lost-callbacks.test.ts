@@ -16,7 +16,7 @@ const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
 
 const TABLE = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 
-/** Turns of the loop with two orders lost of each merchant, and the orders that were asked about. */
+/** Turns of the loop with two lost callbacks of each merchant, and the orders that the loop asks about. */
 async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database) => Database['write']) {
   const { ledger } = await testLedger(t)
   await ledger.db.run(lostOfBoth, {})
@@ -38,7 +38,7 @@ async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database)
   return { ledger, slots, asked, turn }
 }
 
-test('what was lost of a merchant whose rows the database refuses holds up no other merchant', async (t) => {
+test('lost callbacks of a merchant whose rows the database refuses hold up no other merchant', async (t) => {
   const { ledger, slots, asked, turn } = await lostOf(t, (db) => db.write)
   await ledger.db.run(refusesAcme, {})
   await turn()
@@ -46,7 +46,7 @@ test('what was lost of a merchant whose rows the database refuses holds up no ot
   assert.deepEqual(asked, ['bolt', 'bolt'])
 })
 
-test('where the database fails for one merchant, what was taken of those before is asked about', async (t) => {
+test('if the database fails for one merchant, payoutd still asks about the orders that it took of earlier merchants', async (t) => {
   let calls = 0
   const { slots, asked, turn } = await lostOf(t, (db) => (name, statement, params) => {
     return ++calls === 2 ? (db.run(shutsDown, {}) as Promise<never>) : db.write(name, statement, params)
@@ -56,7 +56,7 @@ test('where the database fails for one merchant, what was taken of those before 
   assert.deepEqual(asked, ['acme', 'acme'])
 })
 
-test('while one merchant is waited for, the others have slots', async (t) => {
+test('while payoutd waits for one merchant, the others have slots', async (t) => {
   const waits = Promise.withResolvers<never[]>()
   const began = Promise.withResolvers<void>()
   const { slots, turn } = await lostOf(t, () => () => {
@@ -70,7 +70,7 @@ test('while one merchant is waited for, the others have slots', async (t) => {
   await turned
 })
 
-test('where another loop holds all slots, what was lost is looked for again within a second', async (t) => {
+test('if another loop holds all slots, payoutd looks for lost callbacks again within a second', async (t) => {
   const { slots, asked, turn } = await lostOf(t, (db) => db.write)
   const waits = await slots.offer(turn)
   assert.deepEqual(asked, [])

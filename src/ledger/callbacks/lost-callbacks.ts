@@ -13,23 +13,23 @@ import {
   takeLostCallbacks,
 } from './sql/lost-callbacks.ts'
 
-/** Until an order is asked about again of which the gateway told nothing, or whose account is not in the settings. */
+/** Wait before payoutd asks again about an order, if the gateway gave no answer or the account is not in the settings. */
 const AGAIN_MS = 600_000
 /** With the waits of the default dialect, a day. */
 const MOST_NOT_FOUND = 50
 
-/** How long to wait, in ms, after a turn that found some or had no room, and after one that found none. */
+/** The wait, in ms, after a turn that found lost callbacks or had no free slots, and after one that found none. */
 const SOON_MS = 1_000
 const EVERY_MS = 60_000
 
 export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logger }
 
-/** How the gateway is asked about an order: `ask` never rejects, and resolves to what it told. */
+/** How to ask the gateway about an order. `ask` never rejects, and resolves to what the gateway reported. */
 type LostQuestion = { queryPolicy: QueryPolicy; ask: () => Promise<QueryOutcome> }
 
 /**
- * Orders of which a callback was lost while their merchant was not in the settings: the gateway is asked about them, ended or
- * not, in slots of their merchants.
+ * Asks the gateway about orders that lost a callback while their merchant was not in the settings, ended or not, in slots of
+ * their merchants.
  */
 export class LostCallbacks {
   readonly #kind: CallbackKind
@@ -42,9 +42,9 @@ export class LostCallbacks {
   }
 
   /**
-   * One turn of the loop; returns how many ms to wait before the next. Of each merchant it takes as many as there is room for,
-   * and no other turn takes them for ten minutes. `questionOf`: undefined where nobody can be asked. Each merchant is a `sign` of
-   * life. Throws where the database fails; what was taken by then is asked about.
+   * One turn of the loop; returns how many ms to wait before the next. Takes as many orders of each merchant as it has free
+   * slots; no other turn takes them for ten minutes. `questionOf` returns undefined if payoutd cannot ask about the order.
+   * Calls `sign`, a sign of life, after each merchant. Throws if the database fails; still asks about the orders taken by then.
    */
   async turn(
     questionOf: (lost: LostCallback) => LostQuestion | undefined,
@@ -68,7 +68,7 @@ export class LostCallbacks {
     return waitMs
   }
 
-  /** Whether there were any, or no room to look for them. */
+  /** Whether it found any, or had no slot to look for them. */
   #askAbout(
     merchantId: string,
     questionOf: (lost: LostCallback) => LostQuestion | undefined,
@@ -94,13 +94,13 @@ export class LostCallbacks {
   }
 }
 
-/** What the gateway told of an order, once that is stored: what it knows of it, that it has none, or nothing. */
+/** The gateway's answer about an order, once stored: the order, that it has no such order, or no usable answer. */
 export type QueryOutcome = 'order' | 'no-order' | 'nothing'
 
 /**
- * After the gateway was asked about an order of which a callback was lost. That is forgotten once the gateway has told what
- * it knows of the order. Where it says that it has none, and nobody asks about the order anyway, it is asked again, after the
- * waits of the query policy; an anomaly (`lost-callback`) tells of the last time.
+ * Applies the gateway's answer about an order that lost a callback. Deletes the note of the loss once the gateway has reported
+ * the order. If it has no such order, and payoutd does not ask about the order anyway, payoutd asks again after the waits of the
+ * query policy. The last such answer becomes an anomaly (`lost-callback`).
  */
 async function concludeLost(
   kind: CallbackKind,

@@ -3,18 +3,18 @@ import type { Logger } from '../../platform/log.ts'
 import { type Blame, blame, sqlState } from '../../platform/postgres/postgres.ts'
 import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
 
-/** What somebody said, or time brought, by names of ours or such as have only characters of the contract. */
+/** The subject of evidence or due work. Its names are payoutd's own, or have only characters that the contract allows. */
 export type SaidAbout = {
   merchantId: string
   payoutId: string | null
-  /** '' or null: it names no order. */
+  /** '' or null: the evidence names no order. */
   orderNo: string | null
   source: EvidenceSource
 }
 
 /**
- * After evidence could not be stored. Where the database refuses the evidence even alone, and not everything, that is kept as
- * an anomaly (`not-stored`) in words of ours: what it said is lost, and that it was said is not. Never rejects. Returns what
+ * Call it after evidence could not be stored. If the database refuses this evidence alone, and not everything, stores an
+ * anomaly (`not-stored`) in payoutd's words: the content is lost, the fact that it came is not. Never rejects. Returns what
  * `error` blames.
  */
 export async function keepRefused(

@@ -1,8 +1,8 @@
 import { mapKey } from '../../platform/map-key.ts'
 
 /**
- * Evidence that moved nothing, of a payout or a payin by its id; `exchange` as JSON text. `stays`: it is kept whatever
- * stands beside it, as it told what was not known before or is a person's word.
+ * Evidence that moved nothing, about a payout or a payin by its id; `exchange` is JSON text. `stays`: it counts against no
+ * limit, because it reported something new or comes from an operator.
  */
 export type Unmoved = {
   merchantId: string
@@ -13,7 +13,7 @@ export type Unmoved = {
   stays: boolean
 }
 
-/** The same by columns, each with how often it was said. */
+/** The same by columns, each with how often it was reported. */
 export type Repeated = {
   merchantIds: string[]
   ids: string[]
@@ -23,19 +23,19 @@ export type Repeated = {
   times: number[]
 }
 
-/** How much different evidence that moved nothing is kept of one payout or payin. */
+/** How many different reports that moved nothing the ledger keeps about one payout or payin. */
 export const MOST_UNMOVED = 100
 
-/** Of what there are no more than `most`, at the place from 1. */
+/** Asks how many reports each payout or payin has, counting up to `most`. The answer names it by its place, from 1. */
 export type Room = { merchantIds: string[]; ids: string[]; most: number }
 export type KeptCount = { place: number; kept: number }
 
-/** In the place of what finds no room. */
+/** Stands in for each report beyond MOST_UNMOVED. */
 export const BEYOND_UNMOVED = {
   note: `${MOST_UNMOVED} different reports that moved nothing are kept, so what else was said is only counted here`,
 }
 
-/** Whether one of these fields was told for the first time. */
+/** Whether one of these fields got its first value. */
 export const completes = <Stored>(
   before: Stored,
   after: Stored,
@@ -45,26 +45,26 @@ export const completes = <Stored>(
 type RepeatedEntry<Entry> = { entry: Entry; evidence: Unmoved; times: number }
 
 type RepeatStore<Entry> = {
-  /** Null: it moved something. */
+  /** Null: the entry moved something. */
   unmovedBy: (entry: Entry) => Unmoved | null
-  /** The same with BEYOND_UNMOVED in the place of what was said. */
+  /** The same entry with BEYOND_UNMOVED in place of its report. */
   beyond: (entry: Entry) => Entry
-  /** Counts what is kept already, and returns the places of that, from 1. */
+  /** Counts up the reports that are kept already, and returns their places, from 1. */
   count: (repeated: Repeated) => Promise<{ place: number }[]>
   kept: (room: Room) => Promise<KeptCount[]>
   tell: (entries: Entry[]) => Promise<void>
 }
 
 /**
- * Tells the history, and evidence that moved nothing only once: said again it is counted, so that tables do not grow. What
- * is beyond MOST_UNMOVED is counted in one entry of its source and state.
+ * Writes the history. Evidence that moved nothing is written once and then counted, so that tables do not grow. Reports beyond
+ * MOST_UNMOVED are counted in one entry per source and state.
  */
 export async function tellOnce<Entry>(entries: readonly Entry[], keeping: RepeatStore<Entry>): Promise<void> {
   const beyond = await tellWithin(entries, keeping, (fresh) => withoutRoom(fresh, keeping))
   if (beyond.length > 0) await tellWithin(beyond.map(keeping.beyond), keeping, async () => new Set())
 }
 
-/** Returns, as often as each was said, what `findBeyond` finds among what is not kept yet. */
+/** Returns the entries that `findBeyond` finds among those not kept yet, each as often as it was reported. */
 async function tellWithin<Entry>(
   entries: readonly Entry[],
   { unmovedBy, count, tell }: RepeatStore<Entry>,

@@ -8,27 +8,27 @@ import { pause } from '../../platform/running/lifecycle.ts'
 import { fencedMerchants, type Ledger, storeDecisions } from '../ledger.ts'
 import { askAnew, isToAskAnew, lockIfFree, raiseFence } from '../sql/fence.ts'
 
-/** Who raises a fence that no person asked for. */
+/** Who raises a fence that no operator asked for. */
 export const BY_PAYOUTD = 'payoutd'
 
-/** By merchant, what shows that its ledger has lost something, and of which payouts. */
+/** By merchant: what shows that the ledger has lost something, and the payouts concerned. */
 type Losses = ReadonlyMap<string, Loss>
 type Loss = { reason: string; payoutIds: (string | null)[] }
 
-/** What becomes of locked payouts, given which merchants are fenced. */
+/** Decides about locked payouts, given which merchants are fenced. */
 type Decide = (fenced: ReadonlySet<string>) => Decision[]
 type Besides = {
-  /** Whether the gateway, when it was asked, had the order that this decision is about. */
+  /** Whether the gateway, when payoutd asked, had the order that this decision is about. */
   isFound?: (index: number) => boolean
-  /** What follows from the decisions. */
+  /** Stores what follows from the decisions. */
   alsoStore?: (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
 }
 
 /**
- * Stores what evidence comes to in one transaction, in which `load` locks payouts. Where it shows that the ledger has lost
- * what was sent, the merchant is fenced in the same transaction, and `decide` is asked once more: nothing more of it is sent
- * until `payoutd recover` has asked the gateway about all that is open. Where the gateway brings what a recovery was told that
- * it did not have, that asks anew. Returns what was decided.
+ * Stores the decisions about evidence in one transaction, in which `load` locks payouts. If they show that the ledger has lost
+ * a send, fences the merchant in the same transaction and calls `decide` again: payoutd sends nothing more of that merchant
+ * until `payoutd recover` has asked the gateway about everything open. If the gateway reports an order that it reported as
+ * absent to a recovery, that recovery asks about everything again. Returns the decisions.
  */
 export async function storeEvidence(
   { ledger, log }: { ledger: Ledger; log: Logger },
@@ -70,8 +70,8 @@ const LOOK_EVERY_MS = 5
 const NEVER = new AbortController().signal
 
 /**
- * Everybody else locks merchants before payouts, so whoever waited here could be ended by a deadlock: the payout would be
- * free, and sent, before the fence is up. Whoever looks now and then waits for nobody, and the other one is ended.
+ * All other code locks merchants before payouts, so Postgres could abort a transaction that waits here, to end a deadlock: the
+ * payout would be free, and sent, before the fence is up. Polling holds no place in the deadlock: Postgres aborts the other one.
  */
 async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<void> {
   for (let left = LOOK_FOR_MS / LOOK_EVERY_MS; left > 0; left--) {
@@ -85,7 +85,7 @@ const FENCED =
   'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
   'Run payoutd recover, which asks the gateway about every open payout'
 
-/** By merchant, the open payouts that show a sign of life: a recovery may just have been told that there was none. */
+/** By merchant, the open payouts that show a sign of life: the gateway may just have reported them absent to a recovery. */
 function aliveIn(
   decisions: readonly Decision[],
   isFound: Besides['isFound'] = () => false,

@@ -4,10 +4,10 @@ import { isSameUtr, utrKey } from '../../domain/utr.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../sql/utrs.ts'
 
-/** Of so many that have one UTR each is told of, so that a gateway with one for all fills no table. */
+/** How many holders of one UTR get an anomaly, so that a gateway with one UTR for all fills no table. */
 const MOST_HOLDERS = 20
 
-/** A payout or payin, by its id, that has a UTR from now on. */
+/** A payout or payin, by its id, that has just got a UTR. */
 export type Named = {
   merchantId: string
   id: string
@@ -20,7 +20,7 @@ export type Named = {
 type Stored = { merchantId: string; utr: string | null }
 type EvidenceChange<Of> = { before: Of; after: Of; source: EvidenceSource; exchange: Exchange | null }
 
-/** Those of these changes that bring a UTR. */
+/** The changes that bring a UTR. */
 export const named = <Of extends Stored>(
   changes: readonly EvidenceChange<Of>[],
   idsOf: (of: Of) => Pick<Named, 'id' | 'orderNo'>,
@@ -33,8 +33,8 @@ export const named = <Of extends Stored>(
   })
 
 /**
- * An anomaly for each that has a UTR which another payout, or another payin, of any merchant has already: one transfer
- * is taken for two. It changes nothing. Two that come to it in two transactions at the same moment do not see each other.
+ * Returns an anomaly for each payout (or payin) whose UTR another payout (or payin) of any merchant has already: one transfer
+ * is taken for two. It changes nothing. Two transactions that store the same UTR at the same moment do not see each other.
  */
 export async function utrsOfTwo(
   tx: Transaction,

@@ -20,7 +20,7 @@ export const insertAct = sql<ActRow>`
   values (${'by'}, ${'reason'}, ${'command'}, ${'osUser'}, ${'host'}, ${'merchantId'}, ${'subjects'}::text[],
           ${'before'}::jsonb, ${'after'}::jsonb)`
 
-/** One act as it is kept. */
+/** One act as stored. */
 export type StoredAct = {
   actId: bigint
   at: Instant
@@ -37,7 +37,7 @@ export type StoredAct = {
   after: object | null
 }
 
-/** The latest first. A merchant's are those about it and those about no merchant; null: all. */
+/** Acts, the latest first. With a merchant: those about it and those about no merchant; null: all. */
 export const latestActs = sql<{ merchantId: string | null; since: Instant | null; limit: number }, StoredAct>`
   select act_id, at, acted_by as by, reason, command, os_user, host, database_role,
          host(client_address) as client_address, merchant_id, subjects, before, after

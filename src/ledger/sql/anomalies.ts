@@ -9,17 +9,17 @@ type AnomalyRow = Omit<Anomaly, 'exchange'> & {
   times: number
 }
 
-/** Of one anomaly, at its place from 1: whether it is kept already, and what stands beside it. */
+/** About one anomaly, at its place from 1: whether it is stored already, and which others there are. */
 export type Beside = {
   place: number
   isKept: boolean
-  /** How many of its kind about the same payout, or order, nobody has acknowledged. */
+  /** How many unacknowledged anomalies of its kind there are about the same payout, or order. */
   open: number
-  /** How often somebody has acknowledged the one that counts what finds no room. */
+  /** How often somebody has acknowledged the anomaly that counts those beyond the limit. */
   seenBeyond: number
 }
 
-/** `beyond`: the detail of those that count what finds no room. What is about no payout and no order is not among them. */
+/** `beyond`: the detail of anomalies that count those beyond the limit. Skips anomalies about no payout and no order. */
 export const anomaliesBeside = sql<
   {
     anomalies: readonly Pick<AnomalyRow, 'merchantId' | 'anomalyId' | 'payoutId' | 'orderNo' | 'kind'>[]
@@ -52,9 +52,9 @@ export const anomaliesBeside = sql<
   where given.payout_id is not null or given.order_no is not null`
 
 /**
- * Each once. One that is there already is counted up, and what was said last stands in it, as does when. What the gateway says
- * again after a day in which it did not is open again, unless it was confirmed as a return: that somebody acknowledged it was
- * about the first time.
+ * Stores each anomaly once. If it exists, raises its count and stores the latest report and its time. If the gateway reports it
+ * again after a day without, the anomaly is open again, because the acknowledgement was about the first time; an anomaly
+ * confirmed as a return stays acknowledged.
  */
 export const keepAnomalies = sql<
   { anomalies: readonly AnomalyRow[] },

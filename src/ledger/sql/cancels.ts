@@ -3,12 +3,12 @@ import type { Scrubbed } from '../../domain/mask.ts'
 import { COMMANDS_ASK_DAYS } from '../../messages/topics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** For so long at least a cancellation is remembered that came before what it is about. */
+/** How long, at least, payoutd remembers a cancellation that came before its payout or batch. */
 export const CANCELS_KEPT_DAYS = COMMANDS_ASK_DAYS
 
 export type EarlyCancelSource = Extract<EvidenceSource, 'COMMAND' | 'OPERATOR'>
 
-/** Of payouts that nobody has asked for yet. The first one counts and is a row, for as long as if it came with the latest. */
+/** Remembers cancellations of payouts not asked for yet. The first of a payout counts; each later one renews its time. */
 export const rememberCancels = sql<{
   merchantIds: string[]
   payoutIds: string[]
@@ -23,9 +23,9 @@ export const rememberCancels = sql<{
   on conflict (merchant_id, payout_id) do update set at = now()`
 
 /**
- * Lets a cancellation, or what a recovery keeps of what was published, and the payout that it is about see each other, when
- * they come in the same moment by two partitions, or by a command: whoever cancels or keeps is alone (`alone`), those who
- * ask for payouts are so together. In the order given.
+ * Makes a cancellation (or a published message that a recovery keeps) and its payout see each other when they come at the same
+ * moment from two partitions, or from a command. A transaction that cancels or keeps holds the lock alone (`alone`); those that
+ * ask for payouts share it. Locks in the order given.
  */
 export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
   select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
@@ -36,12 +36,12 @@ export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
 
 type CancelledBatch = { merchantId: string; batchId: string }
 
-/** The latest one counts, from now on. */
+/** The latest cancellation of a batch counts, and renews its time. */
 export const rememberBatch = sql<CancelledBatch & { why: Scrubbed }>`
   insert into cancelled_batches (merchant_id, batch_id, why) values (${'merchantId'}, ${'batchId'}, ${'why'})
   on conflict (merchant_id, batch_id) do update set why = excluded.why, at = now()`
 
-/** Those of these batches that were cancelled. */
+/** The cancelled ones of these batches. */
 export const cancelledBatches = sql<
   { merchantIds: string[]; batchIds: (string | null)[] },
   CancelledBatch & { why: Scrubbed }
@@ -50,8 +50,8 @@ export const cancelledBatches = sql<
   where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`
 
 /**
- * Some of those that nothing came for, but for what somebody holds. None while commands are set aside, nor for as long again
- * after dead letters were replayed, as some may have become dead letters once more.
+ * Deletes some cancellations that no command came for, except rows that another transaction has locked. Deletes none while
+ * commands are set aside, nor for as many days after a replay of dead letters: some may have become dead letters again.
  */
 export const sweepCancels = sql<{ days: number; limit: number }, { swept: number }>`
   with open as (

@@ -7,5 +7,5 @@ export const payoutColumns: Fragment = {
     p.said_otherwise, p.cancel_request, p.order_shown, p.agentpay_order_id, p.fee, p.utr, p.deadline, p.unknown_since, p.queries, p.absences as not_found_count, p.asked_at, p.ready, p.due_at`,
 }
 
-/** Of `payouts`: it has not ended. To the letter the condition of the index `payouts_open`, which nothing else takes. */
+/** The payout has not ended. This is the condition of the index `payouts_open` to the letter, or Postgres would not use it. */
 export const isOpen: Fragment = { fragment: 'coalesce(due_at is not null or in_review, false)' }

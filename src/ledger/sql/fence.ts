@@ -2,8 +2,8 @@ import type { Instant } from '../../domain/instant.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 /**
- * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: what a recovery was answered
- * in an earlier one counts no more. `oneStep`: one step of the server's history raised it, and nothing else.
+ * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: answers to a recovery in an earlier
+ * round no longer count. `oneStep`: one step of the server's history raised the fence, and nothing else.
  */
 export type Fence = {
   merchantId: string
@@ -15,8 +15,8 @@ export type Fence = {
 }
 
 /**
- * Waits for a claim under way: what is claimed later has seen the fence. One that stands is left as it is, and a new one begins a new round. The row may be
- * the merchant's first: dispatch finds other settings than the empty hash, and begins as ever.
+ * Waits for a claim under way; every later claim sees the fence. Leaves a standing fence as it is; a new fence begins a new
+ * round. The row may be the merchant's first: dispatch finds its empty settings hash different from its own, and begins as ever.
  */
 export const raiseFence = sql<{ merchantId: string; by: string; reason: string; feeEstimate: bigint }, Fence>`
   insert into merchants as m (merchant_id, settings_hash, fee_estimate, recovering_since, recovering_by,
@@ -32,7 +32,7 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
     recovering_one_step as one_step, recovery_round as round`
 
-/** Locks the row of a merchant, which no row is given of where there is none, unless another holds it. */
+/** Locks the row of a merchant unless another transaction holds it. Returns no row if the merchant has none. */
 export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
   select free.merchant_id is not null as is_free
   from (select merchant_id from merchants where merchant_id = ${'merchantId'}) known
@@ -41,10 +41,10 @@ export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
   ) free on true`
 
 /**
- * One of these payouts was sent though the gateway was asked about it, and did not have it, or though nothing was asked about
- * it: so what a recovery was answered is of another time. Evidence of what is still to be asked about changes nothing. Of what
- * was rejected or cancelled the gateway had nothing either. A payoutId is null where nobody knows the payout. The `case` has the
- * list searched only where it matters.
+ * One of these payouts was sent although the gateway answered the recovery that it did not have it, or although the recovery
+ * did not ask about it: so the recovery's answers are out of date. Evidence about a payout that it has yet to ask about changes
+ * nothing. The gateway did not have rejected and cancelled payouts either. A payoutId is null if the payout is unknown. The
+ * `case` makes Postgres search the list only where it matters.
  */
 const answeredBefore: Fragment = {
   fragment: `case when exists (
@@ -63,12 +63,12 @@ const answeredBefore: Fragment = {
 
 type SentOrder = { merchantId: string; payoutIds: (string | null)[] }
 
-/** A row: a recovery that is under way is to ask about everything anew. */
+/** Returns a row if a recovery that is under way must ask about everything again. */
 export const isToAskAnew = sql<SentOrder>`
   select from merchants m, (select ${'payoutIds'}::text[] as payout_ids) asked
   where m.merchant_id = ${'merchantId'} and ${answeredBefore}`
 
-/** Has it do so. */
+/** Makes that recovery ask about everything again. */
 export const askAnew = sql<SentOrder>`
   update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
   from (select ${'payoutIds'}::text[] as payout_ids) asked

@@ -1,7 +1,7 @@
 import type { Standing } from '../../platform/kafka/offsets.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** Where intake stands in each partition of a topic. */
+/** The position of intake in each partition of a topic. */
 export const intakeOffsets = sql<{ topic: string }, Standing & { partition: number }>`
   select partition, next_offset as offset, log_id from intake_offsets where topic = ${'topic'}`
 

@@ -3,8 +3,8 @@ import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import { payoutColumns } from './columns.ts'
 
 /**
- * Locks one payout after the other, in the order of `wanted`. A subquery and not a join, which could be run
- * from its other side (docs/decisions/0005).
+ * Locks one payout after the other, in the order of `wanted`. A subquery, because Postgres could run a join from its other side
+ * (docs/decisions/0005).
  */
 const lockWanted: Fragment = {
   fragment: `cross join lateral (
@@ -15,8 +15,8 @@ const lockWanted: Fragment = {
 }
 
 /**
- * Locks payouts by their order numbers, always in the order of the primary key: two batches that share
- * payouts wait for one another instead of deadlocking. Unknown order numbers give no row.
+ * Locks payouts by their order numbers, always in the order of the primary key: two batches that share payouts wait for one
+ * another instead of deadlocking. Unknown order numbers return no row.
  */
 export const lockByOrder = sql<{ merchantIds: string[]; orderNos: string[] }, Payout>`
   select ${payoutColumns}

@@ -4,7 +4,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { isOpen } from './columns.ts'
 import { estimatedFee, sumOfPaise } from './estimated-fee.ts'
 
-/** The merchants that have any, found by walking from one to the next along the index `payouts_open`. */
+/** The merchants that have open payouts. Walks from one merchant to the next along the index `payouts_open`. */
 export const merchantsWithOpen = sql<object, { merchantId: string }>`
   with recursive open as (
     (select merchant_id from payouts where ${isOpen} order by merchant_id limit 1)
@@ -17,17 +17,17 @@ export const merchantsWithOpen = sql<object, { merchantId: string }>`
   )
   select merchant_id from open where merchant_id is not null`
 
-/** Open payouts of one state that one account may have; null: no attempt may be alive anywhere. */
+/** Open payouts of one state that one account may have; null: no account may have a live attempt. */
 export type OpenPayouts = {
   accountId: string | null
   state: State
   count: number
   amount: Paise
-  /** Of those that were attempted, fees included, estimated where the gateway has not named one. */
+  /** The amount of those that were attempted, with fees; a fee is estimated if the gateway has not named one. */
   attempted: Paise
 }
 
-/** Of a page along the index `payouts_open`. */
+/** One page along the index `payouts_open`. */
 export const openPage = sql<
   { merchantId: string; after: string; limit: number },
   OpenPayouts & { last: string | null }

@@ -1,8 +1,8 @@
 import type { Fragment } from '../../platform/postgres/postgres.ts'
 
 /**
- * The recursive part of `queues (shard, topic, done_below)`: of each shard the next topic of which a message waits,
- * found by one step in the index for each topic, however many messages wait.
+ * The recursive part of `queues (shard, topic, done_below)`: the next topic of each shard that has a waiting message. It takes
+ * one index step per topic, however many messages wait.
  */
 export const furtherQueues: Fragment = {
   fragment: `

@@ -7,7 +7,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
 
-/** Each version once as an event and once as a result, the first of them: that was told under its event id. */
+/** Keeps each version once as an event and once as a result. The first copy counts: it was published under its event id. */
 export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
   insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
                                   amount, currency, agentpay_order_id, fee, utr, at)
@@ -32,7 +32,7 @@ export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMess
   order by n
   on conflict do nothing`
 
-/** What was published of these payouts and is kept, which it is no more. `lacked`: only of those that the ledger lacks. */
+/** Returns and deletes the kept messages about these payouts. `lacked`: only about those that the ledger lacks. */
 export const takePublished = sql<
   PayoutKeyArrays & { lacked: boolean },
   PublishedMessage & { merchantId: string; payoutId: string }
@@ -54,7 +54,7 @@ export const takePublished = sql<
   returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
     m.amount, m.currency, m.agentpay_order_id, m.fee, m.utr, m.at`
 
-/** Attempts that the ledger had lost, of each payout the first and the last. */
+/** Records attempts that the ledger had lost, from the first to the last of each payout. */
 export const recordAttempts = sql<{
   lost: readonly (PayoutKey & { orderNo: string | null; first: number; last: number })[]
 }>`
@@ -67,8 +67,8 @@ export const recordAttempts = sql<{
   cross join lateral generate_series(first, last) as attempt`
 
 /**
- * That payouts were held for a person by a ledger that was lost, since `at`: what they were compared with is not known. A
- * schedule of theirs stays.
+ * Records that a ledger that was lost held payouts for an operator since `at`. What it compared them with is unknown. Their
+ * schedule stays.
  */
 export const keepHeldBefore = sql<{
   held: readonly (PayoutKey & { reason: HoldReason; at: Instant })[]
@@ -86,7 +86,7 @@ export const keepHeldBefore = sql<{
   ) c
   on conflict do nothing`
 
-/** When payouts became paid whose end was read back. They are locked, so each stays at the place where it is found. */
+/** Stores when payouts became paid whose end was read back. They are locked, so each row keeps its ctid. */
 export const keepPaidAt = sql<{ paid: readonly (PayoutKey & { at: Instant })[] }>`
   update payouts p set paid_at = to_timestamp(paid.at / 1000)
   from (
@@ -97,7 +97,10 @@ export const keepPaidAt = sql<{ paid: readonly (PayoutKey & { at: Instant })[] }
   ) paid
   where p.ctid = paid.place`
 
-/** What proves the end whose result a recovery was still to publish, and when it happened; no row: there is none. It is handed over once, and published then. */
+/**
+ * Returns the evidence of an end whose result a recovery has still to publish, and when it ended; no row if there is none.
+ * Returns it only once, so the caller publishes the result.
+ */
 export const takeUntold = sql<
   { merchantId: string; payoutId: string },
   { source: EvidenceSource; endedAt: Instant | null }

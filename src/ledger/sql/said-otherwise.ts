@@ -2,7 +2,7 @@ import { ABOUT_FIELDS } from '../../domain/anomaly-details.ts'
 import { AMBIGUOUS } from '../../domain/payout/apply-evidence.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-/** Of a row `a` of anomalies: the gateway says there anything but that the order failed. What is ambiguous is asked about. */
+/** For a row `a` of anomalies: the gateway reports anything but that the order failed. payoutd asks about ambiguous reports. */
 export const saysOtherwise: Fragment = {
   fragment: `(
     a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind not in ('${[...ABOUT_FIELDS, AMBIGUOUS.kind].join(`', '`)}')
@@ -11,9 +11,9 @@ export const saysOtherwise: Fragment = {
 }
 
 /**
- * Of a row `p` of payouts that ended unpaid: whether it is open if it is paid after all, as the gateway has said since
- * anything but that it failed, and nobody has acknowledged that, or is still to be asked what a callback said. Null: its last
- * word is that it failed. Whoever acknowledges has seen it, which does not make the payout unpaid.
+ * For a row `p` of payouts that ended unpaid. True: it may be paid after all, because the gateway has since reported anything
+ * but that it failed and nobody has acknowledged that, or because payoutd has still to ask what a callback said. False: somebody
+ * has acknowledged the report, which does not make the payout unpaid. Null: the gateway's last report is that it failed.
  */
 export const saidOtherwise = `(
   case
@@ -27,7 +27,7 @@ export const saidOtherwise = `(
 
 type Keys = { payouts: readonly { merchantId: string; payoutId: string }[] }
 
-/** Has locked payouts that ended unpaid keep what the anomalies about them come to. */
+/** Stores on locked payouts that ended unpaid whether an anomaly that says otherwise is open or acknowledged. */
 const keep = (which: string) => sql<Keys>`
   update payouts p set said_otherwise = case when said.is_open then 'open' else 'acknowledged' end
   from (
@@ -44,5 +44,5 @@ const keep = (which: string) => sql<Keys>`
   where p.ctid = said.place and p.state in ('failed', 'cancelled') and ${{ fragment: which }}`
 
 export const keepSaidOtherwise = keep('said.is_open is not null')
-/** After some were acknowledged. What the gateway said before the end was acknowledged by it. */
+/** For use after an acknowledgement. The end itself acknowledged what the gateway reported before it. */
 export const keepAcknowledged = keep(`p.said_otherwise = 'open' and not said.is_open`)

@@ -1,31 +1,31 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** What tells a server's history from every other. An ordinary role may ask for both. */
+/** Distinguishes one server's history from every other. An ordinary role may read both. */
 export type ServerIdentity = { systemIdentifier: string; timeline: bigint }
 
-/** Fails on a standby, which has no place in the log of its own. */
+/** Fails on a standby, which has no insert position in the WAL. */
 export const serverIdentity = sql<object, ServerIdentity>`
   select (select system_identifier::text from pg_control_system()) as system_identifier,
     ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint as timeline`
 
-/** Whether there is a ledger yet: `payoutd serve` refuses one that was not migrated, in words. */
+/** Whether there is a ledger yet. If the database was not migrated, `payoutd serve` refuses it with a message of its own. */
 export const hasLedger = sql<object, { present: boolean }>`
   select to_regclass('ledger_server') is not null as present`
 
 export const notedServer = sql<object, ServerIdentity>`select system_identifier, timeline from ledger_server`
 
-/** Of a new ledger. */
+/** For a new ledger. */
 export const noteServer = sql<ServerIdentity>`
   insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
   on conflict do nothing`
 
-/** `oneStep`: what raises it is one step of the server's history, see `isOneStep`. */
+/** `oneStep`: one step of the server's history raises the fence, see `isOneStep`. */
 type ServerFencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string; oneStep: boolean }
 
 /**
- * Fences every merchant that the ledger or the settings have. Waits for claims under way. A fence that stands keeps since when
- * and by whom, and has every reason, of which whoever reads it is told 2,000 characters; with another reason it is no longer
- * about one step. What a recovery was answered before, while it stood or by a ledger that is lost, counts no more.
+ * Fences every merchant of the ledger or the settings. Waits for claims under way. A standing fence keeps its time and author
+ * and collects the reasons, up to 2,000 characters; with another reason it is no longer about one step. Earlier answers to a
+ * recovery, under this fence or from a lost ledger, no longer count.
  */
 const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
   insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason,
@@ -48,7 +48,7 @@ const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
       recovery_round = m.recovery_round + 1,
       recovery_began = null`
 
-/** And notes the server, in one. */
+/** Fences every merchant and notes the server in one statement. */
 export const fenceAll = sql<ServerFencing, { merchantId: string }>`
   with noted as (
     insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
@@ -58,13 +58,13 @@ export const fenceAll = sql<ServerFencing, { merchantId: string }>`
   ${everybody}
   returning merchant_id`
 
-/** Of a ledger that was set back on the server where it was, once for each reason: its merchants are the rows. */
+/** For a ledger that was set back on its own server: fences once per reason, and returns the merchants fenced. */
 export const fenceEvery = sql<Omit<ServerFencing, keyof ServerIdentity>, { merchantId: string }>`
   ${everybody}
   where strpos(coalesce(m.recovering_reason, ''), excluded.recovering_reason) = 0
   returning merchant_id`
 
-/** Fences those of whom the ledger has no row. */
+/** Fences the merchants that have no row in the ledger. */
 export const fenceUnknown = sql<Omit<ServerFencing, keyof ServerIdentity>>`
   insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason,
                          recovering_one_step)

@@ -3,7 +3,7 @@ import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import type { KeptCount, Repeated, Room } from '../evidence/repeats.ts'
 
-/** The payouts are locked already, so each stays at the place where it is found. */
+/** The payouts are locked already, so each row keeps its ctid. */
 export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
@@ -66,8 +66,8 @@ export type HistoryRow = {
 }
 
 /**
- * What tells one piece of evidence from another: all of it but for how long it took and when it was asked for. Null for
- * what moved something.
+ * Distinguishes one piece of evidence from another by everything but how long it took and when payoutd asked for it. Only
+ * evidence that moved nothing has one.
  */
 export const saidHash: Fragment = {
   fragment: `sha256(convert_to(concat_ws(' ', to_state, source, (exchange - 'tookMs') #- '{request,reqTime}'), 'UTF8'))`,
@@ -85,9 +85,9 @@ export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
   }} told`
 
 /**
- * Counts evidence that moved nothing where the same is kept already. Returns the places, from 1, of what was counted. What
- * it is about is locked, so each row stays at the place where it is found, and no more than MOST_UNMOVED are looked at: in
- * no index of their own, which everything that is told would pay for.
+ * Counts up evidence that moved nothing if the same is kept already. Returns the places, from 1, of what it counted. The payout
+ * or payin is locked, so each row keeps its ctid. It looks at no more than MOST_UNMOVED rows, without an index of their own,
+ * which every history entry would pay for.
  */
 const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
   update history h
@@ -110,7 +110,7 @@ const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
   where h.tableoid = kept.part and h.ctid = kept.row
   returning kept.place::int`
 
-/** How much evidence that moved nothing is kept, up to \`most\`, of each. */
+/** How much evidence that moved nothing the ledger keeps about each, counted up to `most`. */
 const countUnmoved = (id: Fragment) => sql<Room, KeptCount>`
   select place::int, unmoved.kept
   from unnest(${'merchantIds'}::text[], ${'ids'}::text[]) with ordinality as given (merchant_id, id, place)
@@ -127,7 +127,7 @@ export const countRepeatedOfPayins = countRepeated({ fragment: 'payin_id' })
 export const countUnmovedOfPayouts = countUnmoved({ fragment: 'payout_id' })
 export const countUnmovedOfPayins = countUnmoved({ fragment: 'payin_id' })
 
-/** `headers`: JSON text. With the payout that it is about, if it is about one. */
+/** `headers`: JSON text. Names the payout that the message is about, if there is one. */
 type MessageRow = Omit<OutboxRow, 'about' | 'headers'> & {
   headers: string | null
   merchantId: string | null
@@ -135,8 +135,9 @@ type MessageRow = Omit<OutboxRow, 'about' | 'headers'> & {
 }
 
 /**
- * The messages keep their order: positions are given out in the order of rows. Whoever takes one has an xid by then, as the
- * relay's marks go by those (docs/decisions/0002). Without headers of its own a message has what the payout's command brought.
+ * The messages keep their order: rows get their positions in that order. A transaction has an xid before it takes a position,
+ * because the relay's marks depend on xids (docs/decisions/0002). A message without headers gets the traceparent of the payout's
+ * command.
  */
 export const appendOutbox = sql<{ messages: readonly MessageRow[] }>`
   insert into outbox (shard, topic, key, event_id, type, value, headers)
@@ -153,7 +154,7 @@ export const appendOutbox = sql<{ messages: readonly MessageRow[] }>`
   }} o, pg_current_xact_id()
   order by n`
 
-/** One statement, and so one answer to wait for, for what every transition of a payout writes. */
+/** Writes everything about a payout's transition in one statement, and so in one round trip. */
 export const storeTransitions = sql<{
   payouts: readonly Payout[]
   history: readonly HistoryRow[]

@@ -1,10 +1,10 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 type UtrColumns = { merchantIds: string[]; ids: string[]; utrs: string[]; limit: number }
-/** `place`, from 1: of the UTR that it has. */
+/** `place`: the place of its UTR in `utrs`, from 1. */
 type Holder = { place: number; merchantId: string; id: string }
 
-/** Who has each of these UTRs, `limit` of each at most, but for those that are named by their keys. */
+/** The holders of each of these UTRs, at most `limit` of each, except those with the given keys. */
 const othersWithUtrs = (table: Fragment, id: Fragment) => sql<UtrColumns, Holder>`
   select named.place::int, other.merchant_id, other.id
   from unnest(${'utrs'}::text[]) with ordinality as named (utr, place)

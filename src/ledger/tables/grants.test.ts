@@ -14,7 +14,7 @@ import { grantTo } from './grants.ts'
 
 const statement = (fragment: string) => sql<object>`${{ fragment }}`
 
-/** A role of its own that runs payoutd on the database of `url`. */
+/** A new role that runs payoutd on the database of `url`. */
 async function runner(t: TestContext, url: string, owner: Database): Promise<Database> {
   const role = `runner_${systemIds.uuid().replaceAll('-', '')}`
   await owner.run(statement(`create role ${role} login password 'runner'`), {})
@@ -30,7 +30,7 @@ async function runner(t: TestContext, url: string, owner: Database): Promise<Dat
   return db
 }
 
-test('the role that runs payoutd takes in, claims, settles, pauses and keeps house', async (t) => {
+test('the role that runs payoutd can store commands, claim, apply evidence, pause and clean up', async (t) => {
   const opened = await testLedger(t)
   const { config } = opened
   const db = await runner(t, config.databaseUrl, opened.ledger.db)
@@ -81,7 +81,7 @@ test('the role that runs payoutd takes in, claims, settles, pauses and keeps hou
   )
 })
 
-test('what people did is only added to, by whom payoutd runs as; and nothing of the tables is its own', async (t) => {
+test('the role that runs payoutd can only add to what operators did, and owns no table', async (t) => {
   const { url, db: owner } = await freshDatabase(t)
   const db = await runner(t, url, owner)
   const who = { merchantId: 'acme', by: 'asha', reason: 'a trial' }
@@ -107,7 +107,7 @@ test('what people did is only added to, by whom payoutd runs as; and nothing of 
   assert.match(acts[0]?.databaseRole ?? '', /^runner_/)
 })
 
-test('a role from which nothing can be kept is refused, and so is one that is not there', async (t) => {
+test('a role that has every right anyway is refused, and so is one that does not exist', async (t) => {
   const { url } = await freshDatabase(t)
   await assert.rejects(grantTo(url, new URL(url).username), /owns the tables or is a superuser/)
   await assert.rejects(grantTo(url, 'nobody_at_all'), /there is no role nobody_at_all/)

@@ -1,17 +1,17 @@
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { withSession } from '../../platform/postgres/postgres.ts'
 
-/** What a table takes that may not be changed at will; every other one is read and written. */
+/** The rights on tables that payoutd may not change at will. It reads and writes every other table. */
 const NARROWER: Readonly<Record<string, string>> = {
   migrations: 'select',
   compatibility: 'select',
   operator_acts: 'select, insert',
   gateway_settings: 'select, insert',
-  // What was told stays; how often it was said again counts up. Old months are dropped by keep_history.
+  // An entry stays; only the count of its repeats goes up. keep_history drops old months.
   history: 'select, insert, update (times, last_at)',
 }
 
-/** Tables that the role which runs payoutd only reads, and those that it reads and adds to but does not change at will. */
+/** Tables that the role that runs payoutd only reads, and those that it reads and adds to but does not change at will. */
 export const ONLY_READ = namesOf((rights) => rights === 'select')
 export const ONLY_ADDED_TO = namesOf((rights) => rights !== 'select')
 
@@ -20,9 +20,9 @@ function namesOf(fits: (rights: string) => boolean): string[] {
 }
 
 /**
- * Gives a role of the database at `url` the rights that running payoutd takes, and takes away every other one on its
- * tables: it makes and drops no table, and what people did it only adds to. To be repeated after each migration.
- * Throws an ExpectedFailure for a role that has more of itself.
+ * Gives a role of the database at `url` the rights that payoutd needs to run, and revokes every other one on its tables: the
+ * role creates and drops no table, and only adds to what operators did. Repeat it after each migration. Throws an
+ * ExpectedFailure for a superuser or a role that owns the tables.
  */
 export async function grantTo(url: string, role: string): Promise<void> {
   await withSession(url, async (session) => {
@@ -52,7 +52,7 @@ export async function grantTo(url: string, role: string): Promise<void> {
           ({ name }) =>
             `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,
         ),
-        // The relay tells by it what cannot come any more.
+        // From it the relay knows which positions can no longer appear.
         `grant select on sequence ${schema}.outbox_position_seq to ${to}`,
         `grant execute on function keep_history(integer) to ${to}; commit`,
       ].join('; '),

@@ -6,7 +6,7 @@ import { registerSchemas } from '../../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../../platform/registry/registry.ts'
 import { migrate } from './migrate.ts'
 
-/** Where payoutd keeps and tells things: the part of its configuration that says so. */
+/** The part of the configuration that says where payoutd stores and publishes. */
 type MigrationTargets = {
   databaseUrl: string
   kafka: KafkaConnection
@@ -15,7 +15,7 @@ type MigrationTargets = {
   topics: { partitions: number; replication: number }
 }
 
-/** Tables, topics and schemas; returns what was new of each. Throws with the reason of whoever refuses. */
+/** Creates tables, topics and schemas; returns what was new of each. Throws the error of the server that refuses. */
 export async function migrateAll(
   places: MigrationTargets,
   log: Logger,

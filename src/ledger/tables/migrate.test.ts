@@ -5,14 +5,14 @@ import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { migrate } from './migrate.ts'
 
-test('eight processes that migrate at once take turns, and only one has something to do', async (t) => {
+test('eight processes that migrate at once take turns, and only one migrates', async (t) => {
   const { url } = await freshDatabase(t, { migrated: false })
   const done = await Promise.all(Array.from({ length: 8 }, () => migrate(url, silentLogger)))
   assert.equal(done.filter((names) => names.length > 0).length, 1)
   assert.deepEqual(await migrate(url, silentLogger), [])
 })
 
-test('a refusal that stood in the reason becomes a field', async (t) => {
+test('a refusal in the reason moves to a field of its own', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger, '0019_asked_at')
   for (const [payoutId, state, reason] of [
@@ -36,7 +36,7 @@ const insertPayout = sql<{ payoutId: string; state: string; reason: string }>`
 const refusals = sql<object, { payoutId: string; reason: string; refusal: string | null }>`
   select payout_id, reason, refusal from payouts order by payout_id`
 
-test('what the gateway has said against an end before payouts kept it is kept with them', async (t) => {
+test('payouts get a mark for earlier reports of the gateway that contradict their end', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger, '0061_payins_asked_anew')
   const said = [
@@ -68,7 +68,7 @@ const insertAnomaly = sql<{ payoutId: string; kind: string; detail: string; isSe
 const saidOtherwise = sql<object, { payoutId: string; saidOtherwise: string | null }>`
   select payout_id, said_otherwise from payouts order by payout_id`
 
-test('history is kept by month, and months beyond what is kept are dropped', async (t) => {
+test('history is partitioned by month, and months past retention are dropped', async (t) => {
   const { db } = await freshDatabase(t)
   const partitions = async () => {
     const rows = await db.run(
@@ -110,7 +110,7 @@ function nextMonth(): string {
   return first.toISOString().slice(0, 7).replace('-', '_')
 }
 
-test('while somebody reads the history for long, a partition that is due makes nobody wait, and comes later', async (t) => {
+test('during a long read of the history, a due partition makes nobody wait, and is created later', async (t) => {
   const { db } = await freshDatabase(t)
   await db.run(forgetLatest, {})
   await db.run(strayEntry, {})

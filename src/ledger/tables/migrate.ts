@@ -7,19 +7,19 @@ import type { Logger } from '../../platform/log.ts'
 import { sqlState, withSession } from '../../platform/postgres/postgres.ts'
 import { migrationsDir, readMigration } from './migrations.ts'
 
-/** What a migration locks it gets within this time, or lets those go first who wait behind it. */
+/** How long a migration waits for a lock before it lets the sessions behind it go first. */
 const LOCK_WITHIN_MS = 1_000
 const TRIES = 60
 const LOCK_NOT_AVAILABLE = '55P03'
 const TURN_EVERY_MS = 100
 
 /**
- * Brings the database at `url` to the newest schema. Several processes may do it at once: they take turns. Each
- * migration is a transaction of its own, and waits for a lock only briefly and again, so that nobody waits long behind
- * it. `last`: none after it; null: all. Returns the names of the migrations that were run; empty when nothing was missing.
+ * Brings the database at `url` to the newest schema. Several processes may do so at once: they take turns. Each migration is a
+ * transaction of its own. It waits only briefly for a lock, then tries again, so that no session waits long behind it. `last`:
+ * run none after this one; null: run all. Returns the names of the migrations that it ran; empty if nothing was missing.
  */
 export const migrate = (url: string, log: Logger, last: string | null = null): Promise<string[]> =>
-  // With a URL the library would leave its connection closing behind it.
+  // Given a URL, the library would return before it has closed its connection.
   withSession(url, (session) => migrateOver(session, log, last))
 
 /** The same over a session that is open already. */
@@ -43,7 +43,7 @@ export async function migrateOver(
   return (await doneMigrations(session)).filter((name) => !before.has(name))
 }
 
-/** Asked for again and again: a session that waits in one statement would hold up the making of indexes. */
+/** Polls, because a session that waits for the lock in one statement would hold up index builds. */
 async function takeTurn(session: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await session.query<{ mine: boolean }>(
@@ -54,11 +54,11 @@ async function takeTurn(session: pg.Client): Promise<void> {
   }
 }
 
-/** Runs what is missing. False: a lock was not to be had. */
+/** Runs the missing migrations. False: a lock was not available. */
 async function isUp(session: pg.Client, log: Logger, last: string | null): Promise<boolean> {
   const logger = {
     info: () => undefined,
-    // Of a migration without a transaction, too, which means to have none.
+    // The library also warns about a migration that is meant to run without a transaction.
     warn: (text: string) => log.debug(text),
     // The error is thrown as well.
     error: (text: string) => log.debug(text),
@@ -81,7 +81,7 @@ async function isUp(session: pg.Client, log: Logger, last: string | null): Promi
   }
 }
 
-/** The library's own gives the server a whole file at once, which is a transaction. */
+/** The library's own loader sends a whole file at once, which the server runs as one transaction. */
 const upTo = (last: string | null) => (files: string[]) =>
   Promise.all(
     files

@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 /** Where this version's migrations are. */
 export const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 
-/** One file. `statements`: what brings the tables up, each in a round trip. */
+/** One migration file. `statements`: its upward statements, each sent in a round trip of its own. */
 export type MigrationFile = { name: string; statements: string[]; inTransaction: boolean }
 
 const UP = /^-- Up Migration$/m
 const DOWN = /^-- Down Migration$/m
-/** An index of a large table is made concurrently, or every write would wait for it; that goes in no transaction. */
+/** A large table's index is created concurrently, so that no write waits for it; Postgres allows that in no transaction. */
 const NO_TRANSACTION = /^-- No transaction$/m
 
 /** The names of this version's migrations, in their order. */
@@ -19,7 +19,7 @@ export const ourMigrations = async (): Promise<string[]> =>
 
 const OURS = new Set(await ourMigrations())
 
-/** Whether this version has a migration: on tables that have moved on meanwhile, whoever lacks it may do harm. */
+/** Whether this version has a migration. An older payoutd may do harm on tables that a newer one has changed. */
 export const knows = (migration: string): boolean => OURS.has(migration)
 
 export async function readMigration(file: string): Promise<MigrationFile> {

@@ -27,11 +27,11 @@ test('a payoutd works on its own tables and on newer ones that let it, and on no
   }
 })
 
-/** Those of before it had to be said, and which therefore let no older code in any more. */
+/** Migrations from before that rule, which therefore let no older code in any more. */
 const SILENT_UNTIL = '0050_newest_only'
 const compatibility = sql<object, { oldest: string }>`select oldest from compatibility`
 
-test('each migration says whether older code works on it, and one on which it does not lets none in', async (t) => {
+test('each migration says whether older code works on it, and if not, lets no older code in', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
   const names = (await ourMigrations()).filter((name) => name >= SILENT_UNTIL)
   for (const name of names) {
@@ -50,7 +50,7 @@ test('each migration says whether older code works on it, and one on which it do
 const runLater = sql<object>`insert into migrations (name, run_on) values ('9999_later', now())`
 const breakOlder = sql<object>`update compatibility set oldest = '9999_later'`
 
-test('tables that a newer payoutd has migrated are refused as soon as they say that older ones do not work', async (t) => {
+test('payoutd refuses tables that a newer payoutd has migrated once they say that older code does not work', async (t) => {
   const { db } = await freshDatabase(t)
   await demandSchema(db)
   await db.run(runLater, {})
@@ -62,7 +62,7 @@ test('tables that a newer payoutd has migrated are refused as soon as they say t
   )
 })
 
-test('tables that were never made are refused with what to do', async (t) => {
+test('payoutd refuses a database without tables, and says what to do', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await assert.rejects(demandSchema(db), /lacks the migrations 0001_ledger, .*: run payoutd migrate$/)
 })

@@ -2,10 +2,10 @@ import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { ourMigrations } from './migrations.ts'
 
-/** What a database's tables are, by the migrations that made them. */
+/** The state of a database's tables, by the migrations that made them. */
 export type Schema = {
   done: string[]
-  /** The migration that a payoutd must have to work on it; null: the database is older than that rule. */
+  /** The migration that a payoutd must know to work on the database; null: the database is older than that rule. */
   oldest: string | null
 }
 

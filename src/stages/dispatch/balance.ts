@@ -14,7 +14,7 @@ export class Balances {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #asked = new Map<string, number>()
-  /** Questions without an answer: one of each merchant, so that a gateway that hangs keeps no other from being asked. */
+  /** Queries without an answer yet: one per merchant, so that a gateway that hangs holds up no other. */
   readonly #asking = new Map<string, Promise<void>>()
 
   constructor(db: Database, clock: Clock, log: Logger) {
@@ -24,8 +24,8 @@ export class Balances {
   }
 
   /**
-   * Asks the gateway and keeps the answer, unless it is being asked or was asked just now. Never rejects: without an
-   * answer the old snapshot stands.
+   * Asks the gateway and stores the answer, unless a query is under way or was made just now. Never rejects: without an
+   * answer the old snapshot stays.
    */
   ask(merchantId: string, query: () => Promise<BalanceAnswer>): void {
     const now = this.#clock.monotonic()

@@ -9,32 +9,32 @@ import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
 import type { Candidate } from './sql/claim.ts'
 import { hold } from './undecryptable.ts'
 
-/** A payout with what is needed to send it. */
+/** A payout with the details needed to send it. */
 export type OpenedDetails = { payout: Payout; details: PayoutDetails }
 
 /** A payout that must not be sent as it stands. */
 export type Aside =
-  /** Its bank details do not open; `keyId` is that of the key which sealed them. */
+  /** Its bank details do not open; `keyId` names the key that sealed them. */
   | { why: 'details-sealed'; payout: Payout; keyId: number }
   /**
-   * What the ledger would have sent is not what intake stored. `payout` has the amount that was taken in, and `stood` is
-   * the one that stood in its place; null: it stood there itself, or is not known.
+   * The ledger's data is not what intake stored. `payout` has the amount that intake accepted, and `stood` is the one found in
+   * its place; null: the amount was unchanged, or is not known.
    */
   | { why: 'tampered'; payout: Payout; stood: Paise | null }
-  /** An attempt may be alive at another gateway account than the one in force. */
+  /** An attempt may be alive at a gateway account other than the one in force. */
   | { why: 'account-changed'; payout: Payout }
-  /** It was queued by a promise of the gateway that is not in force (any more); `note` says which. */
+  /** It was queued on a promise of the gateway that is not, or no longer, in force; `note` says which. */
   | { why: 'no-promise'; payout: Payout; note: string }
 
 export type CandidateTerms = {
   sealing: SealingKeys
   fingerprintKey: KeyObject
-  /** The gateway account that they would be sent to. */
+  /** The gateway account that dispatch would send them to. */
   accountId: string
   promises: GatewayPromises
 }
 
-/** Which payouts may be sent, and which must not. */
+/** Sorts candidates into those that may be sent and those that must not. */
 export function sortOut(
   candidates: readonly Candidate[],
   terms: CandidateTerms,
@@ -69,8 +69,8 @@ function sort(
 }
 
 /**
- * Whether a payout would pay what was asked for. Who can write to the database has neither key: the fingerprint binds
- * amount and beneficiary, the sealed amount binds both to this payout.
+ * Whether a payout would pay what its command asked for. Somebody who can write to the database has neither key: the
+ * fingerprint binds amount and beneficiary, and the sealed amount binds both to this payout.
  */
 function isAsTakenIn(payout: Payout, details: PayoutDetails, stored: Buffer, key: KeyObject): boolean {
   const { merchantId, payoutId, orderNo, amount, currency } = payout
@@ -82,7 +82,7 @@ function isAsTakenIn(payout: Payout, details: PayoutDetails, stored: Buffer, key
   )
 }
 
-/** Puts a payout where it is not sent, so that others go on. */
+/** Puts a payout aside, unsent, so that others go on. */
 export function putAside(aside: Aside): Decision[] {
   const { payout } = aside
   switch (aside.why) {

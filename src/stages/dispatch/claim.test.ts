@@ -78,7 +78,7 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
   return { ledger, config, codec, options }
 }
 
-/** As dispatch does it: a merchant that another process claims from is tried again. */
+/** Claims as dispatch does: tries a merchant again while another process claims from it. */
 async function claimOnceFree(...to: Parameters<typeof claim>): Promise<Claim> {
   for (;;) {
     const claimed = await claim(...to)
@@ -166,15 +166,15 @@ describe('a claim', () => {
     )
     const taken = claims.reduce((all, { wave }) => all + wave.length, 0)
     const seconds = (performance.now() - began) / 1000
-    // 12 at once, and as many as the time from the first of the eight transactions to the last earns.
+    // 12 at once, and as many more as the budget regains between the first of the eight transactions and the last.
     assert.ok(taken >= 12 && taken <= 12 * (1 + seconds), `${taken} claimed in ${seconds} s`)
   })
 
-  test('a balance that was asked for before other claims were made takes them off', async (t) => {
+  test('subtracts later claims from a balance that payoutd asked for before them', async (t) => {
     const { ledger, options } = await ready(t, 10, 4n * 10_500n)
     const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     assert.equal((await claim(ledger, options({ atMost: 2 }))).wave.length, 2)
-    // The gateway answers what it had before it heard of these two.
+    // The gateway returns its balance from before it received these two.
     await ledger.db.run(saveBalance, {
       merchantId: 'acme',
       available: 4n * 10_500n,
@@ -183,7 +183,7 @@ describe('a claim', () => {
     assert.equal((await claim(ledger, options())).wave.length, 2)
   })
 
-  test('an older balance answer never replaces a newer one', async (t) => {
+  test('uses the newest balance: an older answer never replaces it', async (t) => {
     const { ledger, options } = await ready(t, 4)
     const [early] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     await claim(ledger, options({ atMost: 1 }))
@@ -211,7 +211,7 @@ describe('a claim', () => {
     assert.equal((await claim(ledger, options())).gate.closed, 'callbacks-behind')
   })
 
-  test('of a process whose gateway settings are not in force takes nothing', async (t) => {
+  test('takes nothing if the gateway settings of its process are not in force', async (t) => {
     const { ledger, options } = await ready(t, 1)
     const { wave, gate } = await claim(
       ledger,
@@ -221,14 +221,14 @@ describe('a claim', () => {
     assert.equal((await claim(ledger, options())).wave.length, 1)
   })
 
-  test('of a process that is older than the tables have become takes nothing', async (t) => {
+  test('takes nothing if its process is too old for the tables', async (t) => {
     const { ledger, options } = await ready(t, 1)
     await ledger.db.run(newerOnly, {})
     const { wave, gate } = await claim(ledger, options())
     assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-version', false])
   })
 
-  test('takes nothing that is to be cancelled, whoever queued it', async (t) => {
+  test('takes no payout that is to be cancelled, even if it is queued', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await ledger.db.run(toBeCancelled, {})
     const { wave } = await claim(ledger, options())
@@ -238,7 +238,7 @@ describe('a claim', () => {
     )
   })
 
-  test('leaves to a person what may be alive at another account, and says which', async (t) => {
+  test('sends a payout that may be alive at another account to review, and names the account', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options({ atMost: 1 }))
     await ledger.db.run(queueAgain, {})
@@ -258,7 +258,7 @@ describe('a claim', () => {
   })
 })
 
-describe('what somebody changed in the database is not sent:', () => {
+describe('payoutd does not send a payout that somebody changed in the database:', () => {
   const changes = {
     'the amount': sql<object>`update payouts set amount = 9990000 where payout_id = 'p000'`,
     'the amount with the fingerprint of another payment to the same': sql<object>`
@@ -292,7 +292,7 @@ describe('what somebody changed in the database is not sent:', () => {
     })
   }
 
-  test('an amount is told, from then on, as it was taken in', async (t) => {
+  test('from then on payoutd publishes the amount that it accepted', async (t) => {
     const { ledger, codec, options } = await ready(t, 1)
     const [taken] = await ledger.db.run(amounts, {})
     await ledger.db.run(changes['the amount'], {})
@@ -343,7 +343,7 @@ describe('a fee', () => {
     assert.deepEqual([wave.length, shortOf], [20, null])
   })
 
-  test('that nobody charges stops nothing, is kept as it was told, and is an anomaly', async (t) => {
+  test('that is implausible stops nothing, is stored as reported, and is an anomaly', async (t) => {
     const { ledger, options } = await ready(t, 20)
     await claim(ledger, options({ atMost: 15 }))
     for (let i = 0; i < 15; i++)
@@ -411,7 +411,7 @@ describe('an answer', () => {
     assert.equal((await ledger.db.run(funds, {}))[0]?.available, null)
   })
 
-  test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
+  test('that is bad counts against the merchant, and a good one is not written to its row', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
     await recordAnswers([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {

@@ -18,7 +18,7 @@ export type Claim = {
   /** Payouts that were put aside, unsent. */
   aside: Aside[]
   gate: Gate
-  /** Null where another holds the lock of the merchant's row: who comes again soon finds it free. */
+  /** Null if another transaction holds the lock of the merchant's row, which is soon free again. */
   funds: MerchantPace | null
   /** The first payout that the balance does not cover; null when all did. */
   shortOf: Payout | null
@@ -32,13 +32,13 @@ export type ClaimOptions = {
   limits: PaceLimits
   sealing: SealingKeys
   fingerprintKey: KeyObject
-  /** Where this process would send them. */
+  /** The account to which this process would send them. */
   account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: GatewayPromises }
-  /** Which payouts are looked at: all but these, and only the first one; undefined: any. */
+  /** Which payouts the claim looks at: all but these, and only the first one; undefined: any. */
   among?: { allBut: string[]; onlyFirst: boolean }
 }
 
-/** The database, or the code, refuses to store a claim of these payouts; `cause`: in its words. */
+/** The database, or the code, refuses to store a claim of these payouts; `cause` is its error. */
 export class ClaimRefused extends Error {
   readonly payoutIds: readonly string[]
   constructor(payoutIds: readonly string[], cause: unknown) {
@@ -48,10 +48,9 @@ export class ClaimRefused extends Error {
 }
 
 /**
- * Takes the next payouts of one merchant, as many as its limits and its balance allow, and commits the
- * intent to send them. Under the lock of the merchant's row: all processes together keep its limits. Nobody waits for
- * that lock with a connection in hand, which other merchants' claims need. Rejects with ClaimRefused where the fault is not
- * the database's as a whole.
+ * Takes the next payouts of one merchant, as many as its limits and its balance allow, and commits the intent to send them.
+ * It holds the lock of the merchant's row, so all processes together keep the limits. It never waits for that lock, because it
+ * would keep a connection that other merchants' claims need. Rejects with ClaimRefused unless the database fails as a whole.
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
   let looked: readonly Candidate[] = []
@@ -68,7 +67,7 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
   }
 }
 
-/** `look` is given the payouts that are looked at, before anything is done about them. */
+/** `look` gets the payouts that the claim looks at, before the claim does anything about them. */
 function claimAmong(
   ledger: Ledger,
   options: ClaimOptions,
@@ -128,7 +127,7 @@ function claimAmong(
   })
 }
 
-/** With the amounts that were taken in, so that nothing tells another from then on. */
+/** Restores the accepted amounts, so that payoutd publishes no other from then on. */
 async function storeAside(
   tx: Transaction,
   ledger: Ledger,
@@ -157,12 +156,15 @@ function intend({ payout: before, details }: OpenedDetails, leaseUntil: number, 
   return { before, after, details }
 }
 
-/** What must not be sent may be much, with the room of a canary: so many are looked at once one is found. */
+/**
+ * How many payouts a claim looks at once it finds one that must not be sent. There may be many of those, and the room of a
+ * canary is small.
+ */
 const SWEEP = 500
 
 /**
- * The next payouts, at most `limit` that may be sent, up to the first that the balance does not cover; with what lies
- * between them and must not.
+ * The next payouts, at most `limit` that may be sent, up to the first that the balance does not cover; and those between them
+ * that must not be sent.
  */
 async function next(
   tx: Transaction,

@@ -23,7 +23,7 @@ const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const attempts = sql<object, { leaseUntil: number }>`
   select lease_until from attempts order by payout_id`
 
-/** What was started last ends first: a payoutd whose database is gone would wait for it. */
+/** Ends in reverse order of start: a payoutd whose database is gone would wait for it. */
 function endsOf(t: TestContext): AsyncDisposableStack {
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())
@@ -32,7 +32,7 @@ function endsOf(t: TestContext): AsyncDisposableStack {
 
 type SilentGateway = Awaited<ReturnType<typeof silentGateway>>
 
-/** A gateway that takes every request and answers none. `lose` resets all connections, `loseOne` the oldest. */
+/** A gateway that accepts every request and answers none. `lose` resets all connections, `loseOne` the oldest. */
 async function silentGateway(ends: AsyncDisposableStack) {
   const sockets = new Set<Socket>()
   let applies = 0
@@ -66,8 +66,8 @@ async function silentGateway(ends: AsyncDisposableStack) {
 }
 
 /**
- * payoutd in the role of dispatch, at full speed, with balances that cover everything and a log that is kept. `further`
- * merchants have gateways of their own.
+ * payoutd in the role of dispatch, at full speed, with balances that cover everything, and its log. `further` merchants have
+ * gateways of their own.
  */
 async function dispatchTo(
   ends: AsyncDisposableStack,
@@ -113,7 +113,7 @@ async function dispatchTo(
   }
 }
 
-test('a stop that cannot wait names each payout that it leaves to its lease, and none whose answer is stored', async (t) => {
+test('a stop that cannot wait logs each payout that it leaves to its lease, and none whose answer is stored', async (t) => {
   const ends = endsOf(t)
   const gateway = await silentGateway(ends)
   const { ledger, config, payoutd, abandoned } = await dispatchTo(ends, gateway)
@@ -145,7 +145,7 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
   )
 })
 
-test('a payout that no key opens is told of in one line without a stack, and sent after a start with its key', async (t) => {
+test('payoutd logs a payout that no key opens in one line without a stack, and sends it after a start with its key', async (t) => {
   const ends = endsOf(t)
   const gateway = await silentGateway(ends)
   const { ledger, config, payoutd, warnings } = await dispatchTo(ends, gateway)
@@ -209,7 +209,7 @@ for (const [how, refuses] of [
   ['for its data', refusesAttempt],
   ['nobody can say why', refusesToSend],
 ] as const) {
-  test(`a payout that the database refuses to claim, ${how}, is an anomaly and stays; the others of its merchant go`, async (t) => {
+  test(`a payout that the database refuses to claim, ${how}, becomes an anomaly and stays queued; others of its merchant go`, async (t) => {
     const ends = endsOf(t)
     const gateway = await silentGateway(ends)
     const { ledger, config } = await dispatchTo(ends, gateway)
@@ -226,7 +226,7 @@ for (const [how, refuses] of [
 const lockMerchant = sql<object>`select from merchants where merchant_id = 'acme' for update`
 const lockPayouts = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
-/** Holds locks until the returned function is called, as somebody's open transaction does. */
+/** Holds locks until the returned function is called, like an open transaction. */
 async function locked(ends: AsyncDisposableStack, ledger: Ledger, statement: Sql<object, never>) {
   const taken = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
@@ -249,10 +249,10 @@ const waiting = async (ledger: Ledger) => (await ledger.db.run(waitForLocks, {})
 const many = (count: number, merchantId: string) =>
   Array.from({ length: count }, (_, i) => command(`${merchantId}-${i}`, { merchantId }))
 
-/** Far below the time after which a call is given up, far above what a busy machine needs. */
+/** Far below the timeout of a call, far above what a busy machine needs. */
 const SOON_MS = 5_000
 
-test('while one gateway hangs with more payouts than there are slots, another merchant finds slots at once', async (t) => {
+test('while one gateway hangs with more payouts than there are slots, another merchant gets slots at once', async (t) => {
   const ends = endsOf(t)
   const [hanging, other] = [await silentGateway(ends), await silentGateway(ends)]
   const { ledger, config } = await dispatchTo(ends, hanging, { bolt: other }, 16)
@@ -273,7 +273,7 @@ test('a merchant whose row is locked holds up no other', async (t) => {
   assert.equal(first.appliesNow(), 0)
 })
 
-test('answers of one merchant that cannot be stored hold up those of no other', async (t) => {
+test('answers of one merchant that cannot be stored hold up no answers of another', async (t) => {
   const ends = endsOf(t)
   const [first, other] = [await silentGateway(ends), await silentGateway(ends)]
   const { ledger, config } = await dispatchTo(ends, first, { bolt: other })

@@ -23,14 +23,14 @@ import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answ
 import { RefusedClaims } from './refused-claims.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
-/** How one merchant's payouts are sent. */
+/** How to send one merchant's payouts. */
 export type Sender = {
   account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: GatewayPromises }
   limits: PaceLimits
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
   sendTimeoutMs: number
-  /** `mayStillSend` is asked in the tick that hands the bytes over. Never rejects. */
+  /** Calls `mayStillSend` in the tick that hands the bytes over. Never rejects. */
   apply: (payout: Payout, details: PayoutDetails, mayStillSend: () => boolean) => Promise<ApplyAnswer>
   balance: () => Promise<BalanceAnswer>
 }
@@ -51,15 +51,15 @@ export type DispatchDeps = RecordDeps & {
   took: Histogram
 }
 
-/** A wave is marked when this many slots are free, so that few are in doubt after a crash. */
+/** Dispatch claims a wave once this many slots are free, so that few payouts are in doubt after a crash. */
 const REFILL = 16
 const LARGEST_WAVE = 64
-/** Claims under way at once in this process: fewer than the connections that it has by default. */
+/** Claims under way at once in this process: fewer than its connections by default. */
 const MOST_CLAIMS = 4
 const BUSY_MS = 2
-/** Merchants that have something to send are looked for as often, also while others keep dispatch busy. */
+/** How often dispatch looks for merchants with payouts to send, even while others keep it busy. */
 const LOOK_EVERY_MS = 40
-/** How long a merchant rests whose claims take nothing: longer after each. One whose row was locked begins with BUSY_MS. */
+/** How long a merchant rests after a claim that takes nothing: longer after each. After a locked row it begins with BUSY_MS. */
 const REST_FIRST_MS = 40
 const REST_LONGEST_MS = 1_000
 const SHORT_TOLD_EVERY_MS = 60_000
@@ -73,9 +73,9 @@ const OTHERS = {
 }
 
 /**
- * Sends what is queued: claims small waves, those of several merchants at the same time, commits the intent, calls
- * apply outside any transaction, and records each answer as it comes. Merchants share nothing that one of them could
- * use up: slots, claims, answers and balances are each one's own, or bounded.
+ * Sends queued payouts: claims small waves, of several merchants at a time, commits the intent, calls apply outside any
+ * transaction, and records each answer as it comes. Merchants share nothing that one of them could use up: slots, claims,
+ * answers and balances belong to one merchant, or are bounded.
  */
 export class Dispatch {
   readonly #deps: DispatchDeps
@@ -129,7 +129,7 @@ export class Dispatch {
     return Math.max(BUSY_MS, next - clock.monotonic())
   }
 
-  /** Who has nothing to send any more is left, and who rests goes on if its row has changed. */
+  /** Drops merchants with nothing left to send. Ends the rest of a merchant whose row has changed. */
   #look(found: readonly { merchantId: string; rowVersion: string }[]): void {
     const waiting = new Set(found.map(({ merchantId }) => merchantId))
     for (const [merchantId, { claiming }] of this.#active)
@@ -146,7 +146,7 @@ export class Dispatch {
     if (turn && turn.failures === 0) turn.restUntil = 0
   }
 
-  /** Its slots are taken before it is known how many payouts there are: another claim may be under way. */
+  /** Takes the slots before it knows how many payouts there are, because another claim may be under way. */
   #beginWave(merchantId: string, turn: DispatchTurn, atMost: number): void {
     turn.claiming = true
     this.#slots.take(merchantId, atMost)
@@ -159,7 +159,7 @@ export class Dispatch {
     })
   }
 
-  /** Never rejects: a merchant whose claim fails rests for a while, and no other does. */
+  /** Never rejects. A merchant whose claim fails rests for a while, and no other does. */
   async #wave(merchantId: string, turn: DispatchTurn, room: number): Promise<void> {
     const { clock, log } = this.#deps
     const terms = this.#refusals.termsOf(merchantId, room)
@@ -187,7 +187,7 @@ export class Dispatch {
     turn.restUntil = clock.monotonic() + restMs
   }
 
-  /** Waits for every call under way and for its answer to be stored; `overdue` ends the storing. */
+  /** Waits for every call under way and until its answer is stored; `overdue` ends the storing. */
   async drain(overdue: AbortSignal): Promise<void> {
     overdue.addEventListener('abort', () => this.#overdue.abort(), { once: true })
     await this.#claims.drain()
@@ -196,7 +196,7 @@ export class Dispatch {
     await this.#outcomes.drain()
   }
 
-  /** Tells in the log, one line each, the payouts that a process which ends now leaves to their leases. */
+  /** Logs, one line each, the payouts that this process leaves to their leases if it ends now. */
   logAbandoned(): void {
     for (const payout of [...this.#underWay.values()].flatMap((payouts) => [...payouts])) {
       const { merchantId, payoutId, orderNo, attempt, dueAt } = payout
@@ -260,14 +260,14 @@ export class Dispatch {
     }
   }
 
-  /** Once: until this process is started again, nothing changes. */
+  /** Logs once: nothing changes until this process is started again. */
   #tellOther(merchantId: string, what: keyof typeof OTHERS): void {
     if (this.#toldOther.has(merchantId)) return
     this.#toldOther.add(merchantId)
     this.#deps.log.warn({ merchantId }, OTHERS[what])
   }
 
-  /** Once a minute: every claim finds it anew. */
+  /** Logs once a minute, because every claim finds it again. */
   #tellShort(merchantId: string, { payoutId }: Payout): void {
     const { clock, log } = this.#deps
     const now = clock.monotonic()
@@ -316,9 +316,9 @@ export class Dispatch {
   }
 
   /**
-   * Stores an answer, for as long as the database is away: it may be the only one there will be. Once the lease has
-   * ended others look after the payout, and the answer still counts as evidence. Of an answer that the database refuses
-   * on its own, an anomaly is kept.
+   * Stores an answer, and tries for as long as the database is away: there may be no other answer. Once the lease has ended,
+   * the outcomes role takes over the payout, and the answer still counts as evidence. If the database refuses the answer
+   * itself, stores an anomaly.
    */
   async #keep(outcome: ApplyOutcome): Promise<void> {
     const { merchantId, payoutId } = outcome
@@ -342,14 +342,14 @@ export class Dispatch {
   }
 }
 
-/** Where dispatch stands with a merchant that has something to send. */
+/** The state of dispatch for a merchant with payouts to send. */
 type DispatchTurn = {
   claiming: boolean
-  /** Claims in a row that the database failed. */
+  /** Claims in a row that failed in the database. */
   failures: number
-  /** Claims in a row that took nothing: the gate was closed, the balance did not cover the next, or others hold it. */
+  /** Claims in a row that took nothing: the gate was closed, the balance was short, or another process had the payouts. */
   takenNothing: number
-  /** Whether its last claim took something. One that did not is made in slots of its own, and takes no part in the share. */
+  /** Whether its last claim took something. If not, the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
   restUntil: number
   rowVersion: string
@@ -357,7 +357,7 @@ type DispatchTurn = {
 
 const newTurn = () => ({ claiming: false, failures: 0, takenNothing: 0, takes: false, restUntil: 0 })
 
-/** What an answer settles, without what is only kept to be read. */
+/** The part of an answer that decides, without the part that is only stored for people to read. */
 function bare({ answer, ...outcome }: ApplyOutcome): ApplyOutcome {
   return {
     ...outcome,

@@ -13,7 +13,7 @@ const LEASE_MS = 60_000
 const SEND_TIMEOUT_MS = 10_000
 const LEFT_MS = LEASE_MS - SEND_TIMEOUT_MS
 
-/** Whether a payout may still be sent whose send is held up after its claim while the two clocks go on by so much. */
+/** Whether a payout may still be sent after a delay between claim and send, in which the two clocks move on by so much. */
 async function mayBeSent(t: TestContext, wallMs: number, monotonicMs: number): Promise<boolean> {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
@@ -61,14 +61,14 @@ async function mayBeSent(t: TestContext, wallMs: number, monotonicMs: number): P
   return may
 }
 
-test('within its lease a payout is sent', async (t) => {
+test('payoutd sends a payout within its lease', async (t) => {
   assert.equal(await mayBeSent(t, LEFT_MS - 1, LEFT_MS - 1), true)
 })
 
-test('a machine that was suspended sends nothing by a lease that ended meanwhile, though its monotonic clock stood still', async (t) => {
+test('after a suspend, a machine sends nothing on a lease that ended meanwhile, although its monotonic clock stood still', async (t) => {
   assert.equal(await mayBeSent(t, LEFT_MS, 0), false)
 })
 
-test('a clock that was put back does not make a lease longer', async (t) => {
+test('a clock that is set back does not make a lease longer', async (t) => {
   assert.equal(await mayBeSent(t, -3_600_000, LEFT_MS), false)
 })

@@ -94,23 +94,23 @@ describe('how many may leave', () => {
     assert.equal(room({ pausedReason: 'audit' }).askBalance, false)
   })
 
-  test('callbacks come first: their lag slows dispatch down, then stops it', () => {
+  test('callbacks come first: their lag slows dispatch, then stops it', () => {
     assert.deepEqual([room({}, 0, 299).room, room({}, 0, 300).room], [64, 16])
     assert.deepEqual([room({}, 0, 1_500).room, room({}, 0, 1_500).closed], [0, 'callbacks-behind'])
   })
 
-  test('nothing leaves before the balance is known, and it is asked for', () => {
+  test('nothing leaves before the balance is known, and dispatch asks for it', () => {
     const closed = room({ available: null })
     assert.deepEqual([closed.closed, closed.askBalance], ['balance-unknown', true])
   })
 
-  test('an old balance is asked for again while it still serves', () => {
+  test('dispatch asks for an old balance again, and uses the old one meanwhile', () => {
     assert.equal(room({ snapshotAt: NOW - 5_000 }).askBalance, false)
     const old = room({ snapshotAt: NOW - 5_001 })
     assert.deepEqual([old.askBalance, old.room], [true, 64])
   })
 
-  test('the rate budget is spent by what leaves and grows back with time', () => {
+  test('sends use up the rate budget, which grows back with time', () => {
     const limits = { ...LIMITS, ratePerSecond: 10 }
     assert.equal(room({}, 0, 0, limits).room, 10)
     const rateNext = rateAfter(null, 10, 10, NOW)
@@ -121,7 +121,7 @@ describe('how many may leave', () => {
     assert.equal(gate(funds({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
   })
 
-  test('what a clock wrote that was ahead, and is put back, closes nothing', () => {
+  test('a time written by a clock that was ahead, and was set back since, closes nothing', () => {
     const ahead = NOW + 3_600_000
     const limits = { ...LIMITS, ratePerSecond: 10 }
     assert.equal(room({ circuitOpenUntil: ahead }).closed, null)
@@ -149,7 +149,7 @@ describe('what the balance covers', () => {
     assert.equal(covered(amounts(999_501), funds()).count, 0)
   })
 
-  test('what was in doubt when it was asked for, and all claimed since, is taken off', () => {
+  test('it is reduced by the payouts in doubt when payoutd asked for it, and by all claimed since', () => {
     const spent = funds({
       snapshotInDoubt: paise(300_000),
       snapshotClaimed: paise(50_000),
@@ -176,7 +176,7 @@ describe('what answers do to the pace', () => {
   const worthTelling = (answer: ApplyAnswer, found: CircuitState) =>
     isWorthTelling({ amount: HUNDRED, answer }, found)
 
-  test('good answers end the canary, and their fee is expected from then on', () => {
+  test('good answers end the canary, and payoutd expects their fee from then on', () => {
     const one = after(circuit({ warmUp: 0, feeEstimate: paise(0) }), [good])
     assert.deepEqual([one.warmUp, one.feeEstimate], [1, paise(500n)])
     assert.equal(after(circuit({ warmUp: 0 }), times(20, good)).warmUp, WARM)
@@ -194,7 +194,7 @@ describe('what answers do to the pace', () => {
     )
   })
 
-  test('single unknown results do not open it, a long run of them does', () => {
+  test('single unknown results do not open the circuit, a long run of them does', () => {
     assert.equal(after(circuit(), [...times(19, lost), good, ...times(19, lost)]).circuitOpenUntil, null)
     assert.equal(after(circuit(), times(20, lost)).circuitOpenUntil, NOW + 1_000)
   })
@@ -205,7 +205,7 @@ describe('what answers do to the pace', () => {
     assert.equal(after(circuit({ warmUp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
   })
 
-  test('a gateway that says "later" to everything is asked by a canary from then on', () => {
+  test('a gateway that answers "later" to everything gets only a canary from then on', () => {
     for (const balanceShort of [false, true]) {
       const later = { ...short, balanceShort } as ApplyAnswer
       assert.equal(
@@ -224,7 +224,7 @@ describe('what answers do to the pace', () => {
     }
   })
 
-  test('bad answers to what left before the circuit opened do not keep it open for longer', () => {
+  test('bad answers to payouts sent before the circuit opened do not keep it open for longer', () => {
     const open = after(circuit(), times(5, notSent))
     assert.deepEqual(after(open, times(30, lost)), open)
     assert.equal(
@@ -237,7 +237,7 @@ describe('what answers do to the pace', () => {
     assert.equal(after(circuit({ warmUp: 0 }), [notSent]).circuitOpenUntil, null)
   })
 
-  test('an answer closes it, be it a refusal, and ends a bad run', () => {
+  test('an answer, even a refusal, closes the circuit and ends a bad run', () => {
     const open = circuit({
       warmUp: 0,
       consecutiveFailures: 1,
@@ -260,7 +260,7 @@ describe('what answers do to the pace', () => {
     assert.equal(after(circuit(), [{ ...short, balanceShort: false }]).available, 1_000_000n)
   })
 
-  test('a good answer to a merchant at full speed need not be told, nor a refusal; all others must', () => {
+  test('a good answer at full speed, or a refusal, need not be written to the merchant’s row; all others must', () => {
     const found = circuit()
     assert.equal(worthTelling(good, found), false)
     assert.equal(worthTelling(refused, found), false)

@@ -3,12 +3,12 @@ import type { Instant } from '../../domain/instant.ts'
 import { type Paise, paise } from '../../domain/money.ts'
 import { estimatedFees, type Fees, feesAfter } from '../../domain/payout/fee.ts'
 
-/** A merchant's row, as the gate reads it under its lock. */
+/** A merchant's row, as the gate reads it under the row's lock. */
 export type MerchantFunds = Fees & {
   pausedReason: string | null
-  /** Since when the merchant is fenced, its ledger having been restored; null: it is not. */
+  /** Since when the merchant is fenced after its ledger was restored; null: it is not. */
   recoveringSince: Instant | null
-  /** Null: never asked for, or voided by a "balance short". */
+  /** Null: payoutd never asked for it, or a "balance short" voided it. */
   available: Paise | null
   snapshotAt: Instant | null
   snapshotInDoubt: Paise
@@ -48,11 +48,11 @@ export type Gate = {
 
 const BALANCE_MAX_AGE_MS = 5_000
 const RATE_BURST_MS = 1_000
-/** From this lag on fewer payouts are claimed; from `LAG_STOP_MS` on, none. */
+/** From this lag on dispatch claims fewer payouts; from `LAG_STOP_MS` on, none. */
 const LAG_SLOW_MS = 300
 const LAG_STOP_MS = 1_500
 
-/** A canary of 1, then 8, then all: counted in good answers since the canary began. */
+/** A canary of 1, then 8, then all, by the number of good answers since the canary began. */
 export const WARM = 9
 const warmUpLimit = (good: number): number => (good === 0 ? 1 : good < WARM ? 8 : Number.POSITIVE_INFINITY)
 
@@ -64,8 +64,8 @@ export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
 })
 
 /**
- * How many payouts of a merchant may leave now. `inFlight` counts all processes; `lagMs` is how far the
- * slowest callback endpoint is behind with its callbacks: they come first.
+ * How many payouts of a merchant may leave now. `inFlight` counts all processes. `lagMs` is how far the slowest callback
+ * endpoint is behind with its callbacks, which come first.
  */
 export function gate(
   funds: MerchantFunds,
@@ -94,8 +94,8 @@ export function gate(
 }
 
 /**
- * What the balance still covers: what was available when asked, less everything that the gateway may not
- * have taken off by then, less everything claimed since.
+ * What the balance still covers: the available amount when payoutd asked, less everything that the gateway may not have
+ * subtracted by then, less everything claimed since.
  */
 export function spendable({
   available,
@@ -126,13 +126,13 @@ function rateRoom(rateNext: Instant | null, perSecond: number | null, now: Insta
   return Math.floor(((now - rateBase(rateNext, now)) * perSecond) / 1000)
 }
 
-/** What is further ahead than anybody puts it was written by a clock that has been put back since. */
+/** A clock that was set back since wrote any time that lies further ahead than payoutd ever sets it. */
 const rateBase = (rateNext: Instant | null, now: Instant): Instant =>
   rateNext === null || rateNext > now + RATE_BURST_MS
     ? now - RATE_BURST_MS
     : Math.max(rateNext, now - RATE_BURST_MS)
 
-/** When the rate budget is used up to, once `count` more have left. */
+/** The time up to which the rate budget is used, once `count` more have left. */
 export const rateAfter = (
   rateNext: Instant | null,
   perSecond: number | null,
@@ -155,8 +155,8 @@ export type CircuitState = Pick<
 }
 
 /**
- * So many refused connections in a row open the circuit; unknown results may be single slow orders, and "later" may be said of
- * all that leaves at once.
+ * How many bad answers in a row open the circuit. Unknown results take more, because they may be single slow orders, and
+ * "later" more still, because the gateway may answer it to everything that leaves at once.
  */
 const REFUSED_RUN = 5
 const UNKNOWN_RUN = 20
@@ -165,8 +165,8 @@ const CIRCUIT_FIRST_MS = 1_000
 const CIRCUIT_LONGEST_MS = 60_000
 
 /**
- * What answers do to a merchant's pace, one after another. An open circuit ends in a canary again: one bad
- * answer to that opens it for twice as long.
+ * Applies answers to a merchant's pace, one after another. An open circuit ends in a canary again: one bad answer to that opens
+ * it for twice as long.
  */
 export function afterAnswers(
   circuit: CircuitState,
@@ -188,7 +188,7 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
     case 'duplicate':
       return calm(circuit)
     case 'retry-later': {
-      // The gateway answers, so a canary goes on as one: until something is taken, no more than one leaves at once.
+      // The gateway answers, so a canary goes on: until the gateway accepts a payout, only one leaves at a time.
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
       const after = probed ? calm(circuit) : afterBad(circuit, LATER_RUN, answer.code, now)
       return answer.balanceShort ? { ...after, available: null } : after
@@ -200,13 +200,13 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
   }
 }
 
-/** A circuit that is to be open for longer than any was opened by a clock that has been put back since. */
+/** Ignores a time further ahead than payoutd ever sets it: a clock that was set back since wrote it. */
 const isOpen = ({ circuitOpenUntil }: Pick<MerchantFunds, 'circuitOpenUntil'>, now: Instant): boolean =>
   circuitOpenUntil !== null && now < circuitOpenUntil && circuitOpenUntil < now + 2 * CIRCUIT_LONGEST_MS
 
-/** After an answer that takes no payout; so many of them in a row open the circuit. */
+/** The circuit after an answer that accepts no payout; `limit` of them in a row open it. */
 function afterBad(circuit: CircuitState, limit: number, reason: string, now: Instant): CircuitState {
-  // Sent before the circuit opened: it says nothing about the gateway since.
+  // The answer is to a send from before the circuit opened: it says nothing about the gateway since.
   if (isOpen(circuit, now)) return circuit
   const failures = circuit.consecutiveFailures + 1
   const probing = circuit.circuitOpened > 0
@@ -235,7 +235,7 @@ const calm = (circuit: CircuitState): CircuitState => ({
 
 type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
 
-/** Whether an answer may change the mood that a claim found, so that it must be written down. */
+/** Whether an answer may change the pace that a claim found, so that it must be written to the merchant's row. */
 export function isWorthTelling(answered: Answered, found: Watched): boolean {
   const { kind } = answered.answer
   if (found.warmUp < WARM || found.consecutiveFailures > 0 || found.circuitOpened > 0) return true

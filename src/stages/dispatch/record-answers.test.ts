@@ -19,7 +19,7 @@ const refused: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', excha
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
 const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 
-test('that a circuit opens, and that it closes again, is logged once each', async (t) => {
+test('payoutd logs once that a circuit opens, and once that it closes again', async (t) => {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const ids = Array.from({ length: WARM }, (_, i) => `p${i}`)
@@ -58,7 +58,7 @@ test('that a circuit opens, and that it closes again, is logged once each', asyn
   ])
 })
 
-test('a refusal that was read by settings which are in force no more ends nothing, and the gateway is asked', async (t) => {
+test('a refusal read by settings that are no longer in force ends nothing, and payoutd asks the gateway', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })

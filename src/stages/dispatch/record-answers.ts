@@ -15,15 +15,15 @@ import { afterAnswers } from './merchant-gate.ts'
 import { attemptsMade } from './sql/claim.ts'
 import { lockFunds, saveCircuit } from './sql/funds.ts'
 
-/** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
+/** The answer to one apply call. `tell`: it may change the merchant's pace (see `isWorthTelling`). */
 export type ApplyOutcome = {
   merchantId: string
   payoutId: string
   attempt: number
-  /** Who made the attempt, and until when it was to be over: with its number, what tells it from every other. */
+  /** Who made the attempt, and when its lease ends. With its number, they distinguish it from every other. */
   owner: string
   leaseUntil: Instant
-  /** Of the payout. */
+  /** The payout's amount. */
   amount: Paise
   answer: ApplyAnswer
   tell: boolean
@@ -37,8 +37,8 @@ export type RecordDeps = {
 }
 
 /**
- * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
- * does. One result per outcome.
+ * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim does. Returns one
+ * result per outcome.
  */
 export async function recordAnswers(
   outcomes: readonly ApplyOutcome[],
@@ -97,8 +97,8 @@ export async function recordAnswers(
 }
 
 /**
- * What counts of an answer that was read by settings which are not in force any more. A refusal ends a payout, so that the
- * gateway is asked; a "later" is looked at again by the claim.
+ * What counts of an answer that was read by settings that are no longer in force. A refusal would end a payout, so payoutd asks
+ * the gateway first; the next claim checks a "later" again.
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
@@ -111,7 +111,7 @@ const attemptKey = ({ attempt, ...key }: Pick<Made, 'merchantId' | 'payoutId' | 
 const isSame = (made: Made, other: Made): boolean =>
   made.owner === other.owner && made.leaseUntil === other.leaseUntil
 
-/** By attempt, what the ledger knows of those that were answered. */
+/** By attempt, what the ledger knows about the answered ones. */
 async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
   const made = await tx.run(attemptsMade, {
     merchantIds: outcomes.map(({ merchantId }) => merchantId),
@@ -121,7 +121,7 @@ async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
   return new Map(made.map((each) => [attemptKey(each), each]))
 }
 
-/** The ledger was set back: it does not know this attempt, or knows another under its number, whose answer this is not. */
+/** The ledger was set back: it does not know this attempt, or another attempt has its number. */
 function foreign(payout: Payout, { attempt, answer }: ApplyOutcome, isKnown: boolean): Decision {
   const known = isKnown ? 'another attempt is known under that number' : 'no such attempt is known'
   const detail = `attempt ${attempt} was answered (${answer.kind}), and ${known}`

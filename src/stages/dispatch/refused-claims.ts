@@ -4,23 +4,23 @@ import type { Clock } from '../../platform/running/clock.ts'
 import { type ClaimOptions, ClaimRefused } from './claim.ts'
 import type { RecordDeps } from './record-answers.ts'
 
-/** For how long a payout is left alone that the database refuses to claim. */
+/** How long a payout is left alone after the database refused to claim it. */
 const LEFT_ALONE_MS = 600_000
-/** Of a merchant, so many are left alone at once: of those refused after that, the first ones are tried again. */
+/** The most payouts of a merchant that are left alone at once. Each one refused beyond that frees the oldest. */
 const MOST_LEFT_ALONE = 1_000
 
 type Search = {
-  /** The next claim takes so many at most; null: as many as there is room for. */
+  /** The most that the next claim takes; null: as many as there is room for. */
   most: number | null
-  /** How often the one that stands first was refused alone, for no clear reason. */
+  /** How often the database refused the first payout alone, for no clear reason. */
   tries: number
-  /** By payoutId, until when by the monotonic clock. */
+  /** By payoutId: until when, by the monotonic clock. */
   readonly leftAlone: Map<string, number>
 }
 
 /**
- * Finds what the database refuses to claim, by halves down to the single payout. Of that there is an anomaly, and it is left
- * alone for ten minutes, so that the others of its merchant go on.
+ * Finds the payout that the database refuses to claim, by trying halves. It becomes an anomaly and is left alone for ten
+ * minutes, so that the others of its merchant go on.
  */
 export class RefusedClaims {
   readonly #deps: Pick<RecordDeps, 'ledger' | 'log'> & { clock: Clock }
@@ -40,7 +40,7 @@ export class RefusedClaims {
     return { atMost, among: { allBut: [...search.leftAlone.keys()], onlyFirst: search.most === 1 } }
   }
 
-  /** After a claim that took `count`. */
+  /** Call it after a claim that took `count`. */
   passed(merchantId: string, count: number): void {
     const search = this.#searches.get(merchantId)
     if (!search) return
@@ -49,7 +49,7 @@ export class RefusedClaims {
     if (search.leftAlone.size === 0 && search.most === null) this.#searches.delete(merchantId)
   }
 
-  /** After one that failed. Returns whether fewer are to be tried, at once; otherwise the merchant should rest first. */
+  /** Call it after a claim that failed. True: try fewer at once. False: the merchant should rest first. */
   async failed(merchantId: string, error: unknown): Promise<boolean> {
     if (!(error instanceof ClaimRefused)) return false
     const [payoutId, ...others] = error.payoutIds

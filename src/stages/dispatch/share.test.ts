@@ -20,8 +20,8 @@ const IDLE = Array.from({ length: 60 }, (_, i) => `idle${i}`)
 const claimed = () => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Dispatch of acme, whose claims take all that they may and whose gateway answers nothing, beside 60 merchants whose claims
- * take nothing. `claims` are those made, `row` stands for what changes in the row of idle0.
+ * Dispatch of acme, whose claims take all that they may and whose gateway never answers, beside 60 merchants whose claims take
+ * nothing. `claims` are the claims made; `row` stands for a change in the row of idle0.
  */
 function beside() {
   const claims: { merchantId: string; atMost: number }[] = []
@@ -68,7 +68,7 @@ function beside() {
     answered: metrics.counter('answers_total', 'test', ['merchant', 'answer']),
     took: metrics.seconds('took_seconds', 'test', []),
   } as unknown as DispatchDeps)
-  /** Lets so much time pass, with turns whenever they are due. */
+  /** Lets so much time pass, and runs turns whenever they are due. */
   const pass = async (ms: number) => {
     for (const until = state.now + ms; state.now < until; ) {
       state.now += await dispatch.turn()
@@ -85,12 +85,12 @@ test('merchants that send nothing take no slot from one that sends', async () =>
   const others = claims.filter(({ merchantId }) => merchantId !== 'acme')
   assert.ok(others.every(({ atMost }) => atMost === 1))
   const sent = taken.reduce((all, each) => all + each, 0)
-  // What is reserved for the others stays free, and a wave begins with 16 slots.
+  // Slots reserved for the others stay free, and a wave begins with 16 slots.
   assert.ok(sent > IN_FLIGHT - IDLE.length - 16, `${sent} sent`)
   assert.ok(taken.length <= 6, `${taken.length} claims`)
 })
 
-test('a merchant whose claims take nothing is claimed from ever more seldom, and at once when its row has changed', async () => {
+test('dispatch claims ever more rarely from a merchant whose claims take nothing, and at once when its row has changed', async () => {
   const { claims, state, pass } = beside()
   const of = (merchantId: string) => claims.filter((each) => each.merchantId === merchantId).length
   await pass(3_000)
@@ -101,7 +101,7 @@ test('a merchant whose claims take nothing is claimed from ever more seldom, and
   assert.equal(of('idle0'), before + 1)
 })
 
-test('there is nothing to send of a merchant that is paused or fenced', async (t) => {
+test('a merchant that is paused or fenced has nothing to send', async (t) => {
   const { ledger, config } = await testLedger(t)
   const all = ['acme', 'bolt', 'curo']
   for (const merchantId of all)

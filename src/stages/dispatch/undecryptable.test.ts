@@ -25,7 +25,7 @@ const funds = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened:
 const deadlines = sql<object, { same: boolean }>`
   select bool_and(due_at = deadline) as same from payouts where state in ('held', 'queued')`
 
-/** A merchant at its canary, with `sealed` payouts of ₹100 under a key that its processes lack, then two others. */
+/** A merchant at its canary: `sealed` payouts of ₹100 under a key that its processes lack, then two others. */
 async function behindSealed(t: TestContext, sealed: number) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -58,7 +58,7 @@ async function behindSealed(t: TestContext, sealed: number) {
   return { ledger, claimWith, lacking: config.sealing, both }
 }
 
-test('payouts that no key opens are put aside unsent, and the canary behind them goes', async (t) => {
+test('payouts that no key opens are put aside unsent, and the canary behind them leaves', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 3)
   const { wave, aside } = await claimWith(lacking)
   assert.deepEqual(
@@ -91,7 +91,7 @@ test('payouts that no key opens are put aside unsent, and the canary behind them
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
-/** As a process does that has started, to its end. Returns what its log says. */
+/** Tries the keys to the end, as a process does that has started. Returns its log. */
 async function tryKeys(ledger: Ledger): Promise<string[]> {
   const lines: string[] = []
   const trial = new KeyTrial(ledger, pino({ base: null }, { write: (line: string) => void lines.push(line) }))
@@ -99,7 +99,7 @@ async function tryKeys(ledger: Ledger): Promise<string[]> {
   return lines
 }
 
-test('what was put aside is sent once payoutd has started with the key', async (t) => {
+test('payouts that were put aside are sent once payoutd has started with the key', async (t) => {
   const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
   await claimWith(lacking)
   await tryKeys(ledger)
@@ -119,7 +119,7 @@ test('what was put aside is sent once payoutd has started with the key', async (
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
-test('more than one batch of them is queued again, each once', async (t) => {
+test('more than one batch of them is queued again, each payout once', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
   for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).aside.length
   await tryKeys(ledger)
@@ -135,7 +135,7 @@ const ofBolt = sql<object>`update payouts set merchant_id = 'bolt' where payout_
 const refusesFirst = sql<object>`
   alter table payouts add constraint odd check (payout_id <> 'sealed-0' or state <> 'queued')`
 
-test('one of them that the database refuses holds up no other, of its merchant or another', async (t) => {
+test('if the database refuses one of them, it holds up no other, of its merchant or another', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 3)
   await claimWith(lacking)
   await ledger.db.run(ofBolt, {})
@@ -150,7 +150,7 @@ test('one of them that the database refuses holds up no other, of its merchant o
 
 const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
 
-test('what the database could not do is tried again before long', async (t) => {
+test('payoutd soon tries again what failed in the database', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 3)
   await claimWith(lacking)
   let isDown = true

@@ -15,21 +15,21 @@ export function hold(payout: Payout, keyId: number): Decision {
 }
 
 const BATCH = 500
-/** Merchants whose payouts are queued again at once: each uses a connection. */
+/** How many merchants' payouts are queued again at the same time: each merchant uses a connection. */
 const MOST_AT_ONCE = 2
 
-/** What the database could not do is tried again before long. */
+/** The wait before another try after the database failed. */
 const AGAIN_MS = 60_000
 
 const FIRST: PayoutKey = { merchantId: '', payoutId: '' }
 
-/** `error`: why payouts of the merchant are not queued again. `mayPass`: the database failed, and does not refuse them. */
+/** `error`: why the merchant's payouts are not queued again. `mayPass`: the database failed, but does not refuse them. */
 type NotReleased = { merchantId: string; error: unknown; mayPass: boolean }
 
 /**
- * Queues what was put aside again, for a process that has started, with keys that others may have lacked. Each payout
- * once, so that it ends even while somebody puts some aside again; in transactions of one merchant each, and without what
- * the database refuses, which is logged.
+ * Queues payouts that were put aside again, after a process has started with keys that others may have lacked. It tries each
+ * payout once, so it ends even while another process puts some aside again. Each transaction is of one merchant, and leaves out
+ * what the database refuses, which is logged.
  */
 export class KeyTrial {
   readonly #ledger: Ledger
@@ -44,8 +44,8 @@ export class KeyTrial {
   }
 
   /**
-   * Tries some of them; each merchant is a `sign` of life. Returns how many milliseconds later the next turn is due; null: there
-   * is nothing left to try.
+   * Tries some of them, and calls `sign`, a sign of life, for each merchant. Returns how many ms to wait before the next turn;
+   * null: nothing is left to try.
    */
   async turn(sign: () => void): Promise<number | null> {
     if (this.#after === null) return null
@@ -72,7 +72,7 @@ export class KeyTrial {
   }
 }
 
-/** Those behind `after`. `failures`: the first of each merchant. `next`: where the next ones begin; null: there are no more. */
+/** Releases payouts after `after`. `failures`: the first of each merchant. `next`: where to go on; null: there are no more. */
 async function releaseSome(
   ledger: Ledger,
   after: PayoutKey,
@@ -102,7 +102,7 @@ async function releaseSome(
   }
 }
 
-/** Of one merchant: resolves to which of them waited for a key still. */
+/** Releases payouts of one merchant. Resolves, for each, to whether it still waited for a key. */
 function releaseThese(keys: readonly PayoutKey[], ledger: Ledger): Promise<boolean[]> {
   const [{ merchantId }] = keys as [PayoutKey]
   const payoutIds = keys.map(({ payoutId }) => payoutId)

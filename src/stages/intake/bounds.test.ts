@@ -31,7 +31,7 @@ const parsed = (name: string, value: object) =>
   )
 
 for (const field of TEXTS) {
-  test(`a huge ${field} is refused at once, and little of it is told`, () => {
+  test(`a huge ${field} is refused at once, and the faults show little of it`, () => {
     for (const part of ['a', 'a.', '.', ' ', '@', 'a@', '🙂', '1', '\ud800']) {
       const prefix = part === '.' || part === 'a.' ? 'ab@' : ''
       const text = `${prefix}${part.repeat(HUGE / part.length)} `
@@ -44,7 +44,7 @@ for (const field of TEXTS) {
   })
 }
 
-test('of a huge text no more is taken in than shows that it is too long', () => {
+test('intake keeps no more of a huge text than shows that it is too long', () => {
   const huge = Object.fromEntries(TEXTS.map((field) => [field, '🙂'.repeat(HUGE)]))
   const metadata = Object.fromEntries(
     Array.from({ length: 900 }, (_, i) => [`${i}`.repeat(100), 'x'.repeat(100)]),
@@ -55,7 +55,7 @@ test('of a huge text no more is taken in than shows that it is too long', () => 
   assert.ok(Object.values(read.command).every((text) => typeof text !== 'string' || text.isWellFormed()))
 })
 
-test('a record that is larger than any command is dead before anybody decodes it', async () => {
+test('a record larger than any command is dead before intake decodes it', async () => {
   const decode = () => assert.fail('it was decoded')
   const record = { offset: 0n, key: null, value: Buffer.from('v'), headers: {}, timestamp: 0 }
   const large = Buffer.alloc(256 * 1024)
@@ -75,7 +75,7 @@ test('a record that is larger than any command is dead before anybody decodes it
   }
 })
 
-test('the largest command that is taken is far smaller than what is too large', () => {
+test('the largest valid command is far smaller than a record that is too large', () => {
   const metadata = Object.fromEntries(
     Array.from({ length: MOST.metadataFields }, (_, i) => [
       `${i}`.padStart(MOST.metadataName, '€'),
@@ -97,7 +97,7 @@ test('metadata has a bound in number and size', () => {
   }
 })
 
-test('a cancellation of what can be no payout is dead, and a long reason is cut', () => {
+test('a cancellation of an impossible payoutId is dead, and a long reason is cut', () => {
   const cancel = { payoutId: 'p1', reason: 'r'.repeat(HUGE), requestedBy: 'b'.repeat(HUGE) }
   const read = parsed('PayoutCancelRequested', cancel)
   assert.ok(read.kind === 'cancel' && read.why.length < 500)
@@ -107,7 +107,7 @@ test('a cancellation of what can be no payout is dead, and a long reason is cut'
   })
 })
 
-test('what a cancellation says is taken in without the account number in it', () => {
+test('intake masks an account number in the reason of a cancellation', () => {
   const cancel = { payoutId: 'p1', reason: 'wrong account 50100123456789', requestedBy: 'hr' }
   const read = parsed('PayoutCancelRequested', cancel)
   assert.equal(read.kind === 'cancel' && read.why, 'hr: wrong account ••••6789')

@@ -6,27 +6,27 @@ import type { Topics } from '../../messages/topics.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { type SealingKeys, seal, unseal } from '../../platform/seal.ts'
 
-/** `logId`: of the log that held the record (see Standing). */
+/** `logId`: the log that held the record (see Standing). */
 export type Origin = { topic: string; partition: number; logId: string | null }
 
-/** A record as it came; of each header all values, in their order. */
+/** A record as it came, with all values of each header in their order. */
 export type Original = { key: Buffer | null; value: Buffer | null; headers: Record<string, Buffer[]> }
 
 /**
- * What is inside a dead letter: the record, or, where that is too large or could not be read, what tells it. The record
- * itself then stands at the letter's origin alone, for as long as Kafka keeps it. `sha256`: of the value, in hexadecimal.
+ * The content of a dead letter: the record, or, if that is too large or unreadable, what identifies it. The record itself is
+ * then only at the letter's origin, for as long as Kafka keeps it. `sha256`: of the value, in hexadecimal.
  */
 export type Inside =
   | ({ kind: 'original' } & Original)
   | { kind: 'trace'; why: string; bytes: number; sha256: string }
 
 /**
- * Of key, value and headers. Kafka takes a message of 1 MB, and a dead letter is larger than its record. No command that
- * keeps the bounds of `payout/limits.ts` comes near it.
+ * The limit for key, value and headers together. Kafka accepts a message of 1 MB, and a dead letter is larger than its record.
+ * No command within the bounds of `domain/limits.ts` comes near it.
  */
 export const MAX_ORIGINAL_BYTES = 256 * 1024
 
-/** Whether a record is larger than anybody's command. Compressed, one of 16 MB may have come as a few hundred bytes. */
+/** Whether a record is larger than any command. Compressed, one of 16 MB may have come as a few hundred bytes. */
 export function isTooLarge({ key, value, headers }: IncomingRecord): boolean {
   const inHeaders = Object.entries(headers).flatMap(([name, given]) => [name, given ?? []].flat())
   const bytes = [key ?? '', value ?? '', ...inHeaders].reduce((sum, { length }) => sum + length, 0)
@@ -36,8 +36,8 @@ export function isTooLarge({ key, value, headers }: IncomingRecord): boolean {
 const NAMESPACE = '6f1f53cf-2d1c-5ad5-8c8d-1f2a31c9c0b4'
 
 /**
- * The record's own bytes up to MAX_ORIGINAL_BYTES, sealed: bank details may stand anywhere in what cannot be decoded.
- * The headers carry reason and origin only; key and headers of the original are inside.
+ * The record's own bytes up to MAX_ORIGINAL_BYTES, sealed: bank details may be anywhere in a record that cannot be decoded. The
+ * headers carry only reason and origin; key and headers of the original are inside.
  */
 export function deadLetter(
   record: IncomingRecord,
@@ -59,11 +59,11 @@ export function deadLetter(
   }
 }
 
-/** A record of whatever size, sealed as in a dead letter of it. */
+/** A record of any size, sealed as in its dead letter. */
 export const sealRecord = (record: IncomingRecord, origin: Origin, keys: SealingKeys): Buffer =>
   seal(Buffer.from(originalOf(record)), deadLetterContext(nameOf(record, origin)), keys)
 
-/** Where a record stands, as a text: `origin` in the headers of a dead letter. */
+/** The position of a record as a text: `origin` in the headers of a dead letter. */
 export const nameOf = ({ offset }: IncomingRecord, origin: Origin): string => `${logOf(origin)}:${offset}`
 
 const originalOf = ({ key, value, headers }: IncomingRecord): string =>
@@ -86,7 +86,7 @@ function inside(record: IncomingRecord): string {
   return JSON.stringify({ why, bytes: value.length, sha256 })
 }
 
-/** `#` stands in no name of a topic. The same topic made again is another log: its dead letters are others. */
+/** No topic name contains `#`. A topic that was deleted and made again is another log, with other dead letters. */
 const logOf = ({ topic, partition, logId }: Origin): string =>
   logId === null ? `${topic}:${partition}` : `${topic}#${logId}:${partition}`
 
@@ -98,7 +98,7 @@ export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys
   return { kind: 'original', key: bytes(key), value: bytes(value), headers: mapValues(headers, headerValues) }
 }
 
-/** Dead letters that were made earlier have the text of the first value alone. */
+/** Older dead letters have only the first value, as text. */
 const headerValues = (kept: string | string[]): Buffer[] =>
   Array.isArray(kept) ? kept.map((value) => Buffer.from(value, 'base64')) : [Buffer.from(kept)]
 

@@ -43,8 +43,8 @@ const reading: ReadTopic = (topic, onRecord) =>
   readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
 
 /**
- * An intake that knows a merchant only after `join`: until then its commands are dead-lettered. `take` hands records
- * in as of one partition and carries what became of them to Kafka.
+ * An intake that knows a merchant only after `join`: until then it dead-letters the merchant's commands. `take` hands over
+ * records of one partition and publishes the results to Kafka.
  */
 async function intake(t: TestContext) {
   const { ledger: opened, config, codec } = await testLedger(t)
@@ -113,7 +113,7 @@ function originalIn(letter: DeadLetter, keys: SealingKeys): Original {
   return inside?.kind === 'original' ? inside : assert.fail('it holds no record')
 }
 
-test('dead letters come in the order of their originals, each once, with what was inside', async (t) => {
+test('dead letters come in the order of their originals, each once, with their content', async (t) => {
   const { take, letters, config, ledger } = await intake(t)
   const values = Array.from({ length: 12 }, (_, i) => Buffer.from(`no command ${i}`))
   await take([...values.map((value) => record(value)), record(null, null, { traceparent: 'as it came' })])
@@ -142,7 +142,7 @@ test('dead letters come in the order of their originals, each once, with what wa
   )
 })
 
-test('headers that came twice, or are no text, are published again as they came', async (t) => {
+test('a replay publishes headers that came twice, or are not text, as they came', async (t) => {
   const { take, letters, config, ledger, publish, published } = await intake(t)
   const bytes = Buffer.from([0xff, 0x00, 0xfe])
   const headers = { twice: [Buffer.from('one'), Buffer.from('two')], bytes, empty: Buffer.alloc(0) }
@@ -156,7 +156,7 @@ test('headers that came twice, or are no text, are published again as they came'
   assert.deepEqual({ ...again?.headers }, headers)
 })
 
-test('a dead letter that was made when one text was kept of each header opens as well', () => {
+test('an older dead letter, with one text for each header, opens as well', () => {
   const keys = { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }
   const sealed = seal(
     Buffer.from('{"key":null,"value":null,"headers":{"traceparent":"as it came"}}'),
@@ -171,7 +171,7 @@ test('a dead letter that was made when one text was kept of each header opens as
   })
 })
 
-test('a dead letter that the relay published twice is one', async (t) => {
+test('a dead letter that the relay published twice counts once', async (t) => {
   const { take, letters, ledger, publish, published } = await intake(t)
   await take([record(Buffer.from('no command'))])
   const { deadLetters } = ledger.topics
@@ -188,7 +188,7 @@ test('a dead letter that the relay published twice is one', async (t) => {
   assert.equal((await letters()).length, 1)
 })
 
-test('of a record that is too large, or cannot be read, a dead letter holds what tells it and where it stands', async (t) => {
+test('the dead letter of a record that is too large or unreadable identifies it and says where it is', async (t) => {
   const { take, letters, config, ledger } = await intake(t)
   const unreadable = { reason: 'unreadable-batch', detail: 'a batch of the offsets 2 to 9' } as const
   const [fits, large] = [Buffer.alloc(256 * 1024 - 600, 1), Buffer.alloc(900 * 1024, 1)]
@@ -227,7 +227,7 @@ test('with other keys a dead letter does not open', async (t) => {
   assert.equal(openLetter(letter, { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }), null)
 })
 
-test('a replay publishes the original bytes, key and headers, and what was replayed is known with who and why', async (t) => {
+test('a replay publishes the original bytes, key and headers, and records what was replayed, by whom and why', async (t) => {
   const { take, letters, config, ledger, publish, published, requested, join } = await intake(t)
   const values = ['p-1', 'p-2', 'p-3'].map((payoutId) => requested(command(payoutId)))
   await take(values.map((value, i) => record(value, `key-${i}`, { traceparent: `of ${i}` })))
@@ -276,7 +276,7 @@ test('a replay publishes the original bytes, key and headers, and what was repla
   )
 })
 
-test('in a topic that was made again no dead letter was replayed, whatever stood at its offset before', async (t) => {
+test('in a topic that was made again no dead letter counts as replayed, whatever was at its offset before', async (t) => {
   const { take, letters, config, ledger, publish, requested } = await intake(t)
   await take([record(requested(command('p-1')))])
   const who = { by: 'asha', reason: 'merchant added' }
@@ -291,7 +291,7 @@ test('in a topic that was made again no dead letter was replayed, whatever stood
   const replayed = async (topicId: string | null) => (await letters(topicId))[0]?.replayed?.times ?? null
   await replayAll('first')
   assert.deepEqual([await replayed('first'), await replayed('second'), await replayed(null)], [1, null, null])
-  // As it was kept before the id was.
+  // As rows were before they had the id.
   await replayAll(null)
   assert.equal(await replayed('second'), 1)
   await ledger.db.run(replayedLongAgo, {})
@@ -300,7 +300,7 @@ test('in a topic that was made again no dead letter was replayed, whatever stood
 
 const replayedLongAgo = sql<object>`update dlq_replays set at = now() - interval '1 day'`
 
-test('a preview tells what intake then does, and leaves nothing behind', async (t) => {
+test('a preview shows what intake then does, and leaves nothing behind', async (t) => {
   const { take, deps, ledger, requested, cancelRequested, join } = await intake(t)
   join()
   await take([record(requested(command('known'))), record(requested(command('sent')))])

@@ -9,18 +9,18 @@ import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
 import { type Inside, type Original, openDeadLetter } from './dead-letter.ts'
 import { keepReplays, type Replay, replaysOf } from './sql/replays.ts'
 
-/** One record of the topic of dead letters. `at`: when it was put there. */
+/** One record of the dead-letter topic. `at`: when it was put there. */
 export type DeadLetter = {
   partition: number
   offset: bigint
   at: Instant
   reason: string
-  /** `topic#log:partition:offset` of the record that it was; see Standing for the log, which may be unknown. */
+  /** `topic#log:partition:offset` of the original record; see Standing for the log, which may be unknown. */
   origin: string
   sealed: Buffer
-  /** The log that it stands in: the name of the topic, with the id of a topic whose id is known. */
+  /** The log that holds the letter: the name of the topic, and its id if known. */
   log: string
-  /** The latest time that it was published again; null: never. */
+  /** The latest replay; null: never replayed. */
   replayed: Replay | null
 }
 
@@ -30,13 +30,13 @@ export type ReadTopic = (
   onRecord: (record: IncomingRecord & { partition: number }) => void,
 ) => Promise<void>
 
-/** `2:17`: where a dead letter stands in its topic, as people name it. */
+/** `2:17`: the position of a dead letter in its topic, as operators name it. */
 export const positionOf = ({ partition, offset }: Pick<DeadLetter, 'partition' | 'offset'>): string =>
   `${partition}:${offset}`
 
 /**
- * All dead letters, in the order of the records that they were. A repeat (the relay publishes at least once) is left
- * out. All of them are in memory at once.
+ * All dead letters, in the order of their original records, without repeats (the relay publishes at least once). Holds all of
+ * them in memory at once.
  */
 export async function readDeadLetters(
   topics: Topics,
@@ -77,11 +77,11 @@ async function replaysIn(log: string, db: Database): Promise<Map<string, Replay>
   )
 }
 
-/** A letter that came after a replay was not what was replayed. */
+/** A replay before the letter came was of another letter. */
 const before = (at: Instant, replay: Replay | undefined): Replay | null =>
   replay && at <= replay.at ? replay : null
 
-/** What is inside; null: none of the encryption keys at hand opens it. */
+/** The content of a letter; null: none of the encryption keys at hand opens it. */
 export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Inside | null {
   try {
     return openDeadLetter(sealed, origin, keys)
@@ -91,14 +91,13 @@ export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): I
   }
 }
 
-/** A replay's records are published and remembered so many at a time. */
+/** How many records a replay publishes and notes at a time. */
 const CHUNK = 200
 
 /**
- * Publishes what the letters hold as commands once more, in this order: intake decides about them as about any
- * command. The act is on record before, since it cannot be taken back; what was replayed is remembered after the
- * publishing: one that is interrupted in between is published again
- * by the next replay, and intake finds it repeated.
+ * Publishes the content of the letters as commands once more, in this order; intake decides about them as about any command. It
+ * records the act first, because publishing cannot be undone, and notes the replayed letters last: if it is interrupted in
+ * between, the next replay publishes them again, and intake finds them repeated.
  */
 export async function replay(
   opened: readonly { letter: DeadLetter; original: Original }[],

@@ -26,7 +26,7 @@ const DAY = 86_400_000
 const AMOUNT = paise(5_000_000n)
 const POLICY = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false }
 
-/** As if all that is known of payments had come a day before. */
+/** Moves all known payments back by a day. */
 const aDayEarlier = sql<object>`
   with payments as (update payments set pays_at = pays_at - interval '1 day', open_from = open_from - interval '1 day')
   update attempts set claimed_at = claimed_at - interval '1 day'`
@@ -51,12 +51,12 @@ async function daily(t: TestContext) {
       const which = { merchantId: 'acme', anomalyIds: all.map(({ anomalyId }) => anomalyId) }
       await acknowledgeAnomalies({ ...which, by: 'asha', reason: 'told them' }, opened.ledger.db)
     },
-    /** What the gateway signs in callbacks that come together. */
+    /** Applies the reports as signed callbacks that come together. */
     callsBack: (payoutId: string, ...reports: Partial<OrderReport>[]) =>
       evidenced(opened.ledger, payoutId, (report) =>
         reports.map((each) => ({ ...CALLBACK, report: { ...report, ...each } })),
       ),
-    /** Answers whatever is still to be asked. */
+    /** Answers whatever payoutd has still to ask. */
     answers: async (payoutId: string, status: OrderReport['status']) => {
       await opened.ledger.db.run(askNow, {})
       const slots = new SharedSlots(8, ['acme'], silentLogger)
@@ -73,7 +73,7 @@ async function daily(t: TestContext) {
       )
       await slots.drain()
     },
-    /** The gateway refuses what it was sent. */
+    /** The gateway refuses the payout. */
     refused: (payoutId: string) =>
       opened.decided(payoutId, sent, (payout) => ({
         ...{ change: { before: payout, after: failed(payout), source: 'APPLY', exchange: null } },
@@ -117,7 +117,7 @@ const sent = (payout: Payout) => ({
 const failed = (payout: Payout) => become(payout, 'failed', { reason: 'NO', unreported: true })
 
 describe('the same payment in a later pay period', () => {
-  test('is held while the earlier one still waits, or is under way, or is with a person', async (t) => {
+  test('is held while the earlier one waits, is under way or is in review', async (t) => {
     for (const states of [[], ['submitting'], ['submitting', 'review']] as const) {
       const { pay, move, nextDay, reasons, holds } = await daily(t)
       await pay('first')
@@ -134,7 +134,7 @@ describe('the same payment in a later pay period', () => {
     }
   })
 
-  test('is paid once the earlier one has ended, whenever it was known to be paid', async (t) => {
+  test('is paid once the earlier one has ended, however late payoutd learned that it was paid', async (t) => {
     const { pay, move, nextDay, reasons } = await daily(t)
     await pay('first')
     await move('first', 'submitting')
@@ -144,7 +144,7 @@ describe('the same payment in a later pay period', () => {
     assert.equal((await reasons()).next, 'queued')
   })
 
-  test('is held in the period in which the earlier one was sent, too', async (t) => {
+  test('is also held in the period in which the earlier one was sent', async (t) => {
     const { pay, move, nextDay, reasons } = await daily(t)
     await pay('first')
     for (let days = 0; days < 3; days++) await nextDay()
@@ -162,7 +162,7 @@ describe('the same payment in a later pay period', () => {
     assert.equal((await reasons()).next, 'queued')
   })
 
-  test('is held behind any number that were cancelled meanwhile', async (t) => {
+  test('is held even if any number of the same were cancelled meanwhile', async (t) => {
     const { pay, take, move, nextDay, reasons } = await daily(t)
     await pay('first')
     await nextDay()
@@ -175,7 +175,7 @@ describe('the same payment in a later pay period', () => {
     assert.equal((await reasons()).again, 'duplicate')
   })
 
-  test('is paid however many came and ended before', async (t) => {
+  test('is paid however many of the same came and ended before', async (t) => {
     const { pay, move, nextDay, reasons } = await daily(t)
     for (let i = 0; i <= 101; i++) {
       await pay(`day-${i}`)
@@ -186,7 +186,7 @@ describe('the same payment in a later pay period', () => {
     assert.deepEqual(held, [])
   })
 
-  test('is paid after more than are looked at that came before that was noted, but for an open one', async (t) => {
+  test('is paid after more old payments without the note than intake looks at, unless one is open', async (t) => {
     for (const open of [null, 'day-120']) {
       const { ledger, take, pay, move, nextDay, reasons, holds } = await daily(t)
       for (let i = 0; i < 150; i++) {
@@ -203,7 +203,7 @@ describe('the same payment in a later pay period', () => {
     }
   })
 
-  test('waits for its time, as asked for, while the earlier one waits', async (t) => {
+  test('waits for its own time while the earlier one waits', async (t) => {
     const { pay, nextDay, reasons } = await daily(t)
     await pay('first')
     await nextDay()
@@ -214,7 +214,7 @@ describe('the same payment in a later pay period', () => {
 })
 
 describe('a payment that comes after the period of its notBefore', () => {
-  test('is compared with what was paid in that period, and with what is paid in that of now', async (t) => {
+  test('is compared with the payments of that period and with those of the present one', async (t) => {
     const { pay, move, nextDay, reasons } = await daily(t)
     await pay('first')
     await move('first', 'submitting', 'paid')
@@ -260,7 +260,7 @@ describe('a payment that comes after the period of its notBefore', () => {
   })
 })
 
-describe('the same payment after one of which the gateway said itself that it failed', () => {
+describe('the same payment after one that the gateway itself reported as failed', () => {
   const DOUBTFUL: Partial<OrderReport>[] = [
     { status: 'success', doubt: 'unsigned-parameters' },
     { status: 'success', doubt: 'several-readings' },
@@ -268,7 +268,7 @@ describe('the same payment after one of which the gateway said itself that it fa
   ]
 
   for (const report of [...DOUBTFUL, { status: 'processing' } as Partial<OrderReport>])
-    test(`is held from a callback (${report.doubt ?? report.status}) until the gateway says again that it failed`, async (t) => {
+    test(`is held from a callback (${report.doubt ?? report.status}) until the gateway reports again that it failed`, async (t) => {
       const { pay, decided, callsBack, answers, move, reasons } = await daily(t)
       await pay('first')
       await decided('first', sent)
@@ -282,7 +282,7 @@ describe('the same payment after one of which the gateway said itself that it fa
       assert.equal((await reasons())['once-more'], 'queued')
     })
 
-  test('is held while the gateway, asked, says that its order is alive, or paid', async (t) => {
+  test('is held while the gateway answers that the order is alive or paid', async (t) => {
     for (const status of ['processing', 'success'] as const) {
       const { pay, decided, callsBack, answers, nextDay, reasons } = await daily(t)
       await pay('first')
@@ -297,7 +297,7 @@ describe('the same payment after one of which the gateway said itself that it fa
     }
   })
 
-  test('is held where the failure and its contradiction come together, and paid where that came before', async (t) => {
+  test('is held if the contradiction comes together with the failure, and paid if it came before', async (t) => {
     const other = { status: 'success', agentpayOrderId: 'AP2' } as const
     for (const [reports, reason] of [
       [[{}, other], 'duplicate'],
@@ -312,7 +312,7 @@ describe('the same payment after one of which the gateway said itself that it fa
     }
   })
 
-  test('is paid, and says nothing of it, whatever was said before that', async (t) => {
+  test('is paid, and its hold shows nothing, whatever the gateway reported before that', async (t) => {
     const { ledger, pay, move, decided, callsBack, answers, acknowledge, reasons } = await daily(t)
     await pay('first')
     await decided('first', sent)
@@ -331,7 +331,7 @@ describe('the same payment after one of which the gateway said itself that it fa
 })
 
 describe('the same payment after one that ended unpaid', () => {
-  test('is held once the gateway has said anything but that it failed, acknowledged or not', async (t) => {
+  test('is held once the gateway has reported anything but that it failed, acknowledged or not', async (t) => {
     const words: [OrderReport['status'], Partial<OrderReport>?][] = [
       ['success'],
       ['processing'],
@@ -353,7 +353,7 @@ describe('the same payment after one that ended unpaid', () => {
     }
   })
 
-  test('is held once the gateway took it after all, or has a payment that was cancelled', async (t) => {
+  test('is held once the gateway accepted it after all, or has a payment that was cancelled', async (t) => {
     const { take, refused, decided, says, move, reasons } = await daily(t)
     const of = (payoutId: string, rupees: bigint) =>
       command(payoutId, { batchId: payoutId, amount: (rupees * 100n) as Payout['amount'] })
@@ -370,7 +370,7 @@ describe('the same payment after one that ended unpaid', () => {
     assert.deepEqual([ofCancelled, ofTaken], ['duplicate', 'duplicate'])
   })
 
-  test('is paid if the gateway says that it failed', async (t) => {
+  test('is paid if the gateway reports that it failed', async (t) => {
     const { pay, refused, says, reasons } = await daily(t)
     await pay('first')
     await refused('first')
@@ -380,7 +380,7 @@ describe('the same payment after one that ended unpaid', () => {
     assert.equal((await reasons()).again, 'queued')
   })
 
-  test('is held in later pay periods, too, until a person acknowledges what the gateway said', async (t) => {
+  test('is also held in later pay periods, until a person acknowledges what the gateway reported', async (t) => {
     const { pay, move, refused, says, acknowledge, nextDay, reasons } = await daily(t)
     await pay('first')
     await refused('first')

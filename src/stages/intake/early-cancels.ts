@@ -25,7 +25,7 @@ const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
   ...new Set(all.map(({ merchantId }) => merchantId)),
 ]
 
-/** To be called before anything of these commands is stored: see `lockForCancels`. */
+/** Call it before you store anything of these commands: see `lockForCancels`. */
 export async function lockBeforeCancels(tx: Transaction, reads: readonly ReadCommand[]): Promise<void> {
   const alone = new Map<string, boolean>()
   for (const { parsed } of reads) {
@@ -43,7 +43,7 @@ export async function lockBeforeCancels(tx: Transaction, reads: readonly ReadCom
   })
 }
 
-/** Cancels payouts. One that was never asked for is remembered, and cancelled when its command comes. */
+/** Cancels payouts. Remembers the cancellation of an unknown payout, and applies it when that payout's command comes. */
 export async function storeCancels(
   tx: Transaction,
   ledger: Ledger,
@@ -83,8 +83,8 @@ const nobodyKnows = ({ merchantId, payoutId }: CancelRequest): Decision => ({
 })
 
 /**
- * Fences the merchants of orders that the gateway has reported although their commands come only now: they were sent by
- * a ledger that was set back since. To be called before payouts are locked. Returns the order numbers.
+ * Fences the merchants of orders that the gateway reported before their commands came: a ledger that was set back since had
+ * sent them. Call it before you lock payouts. Returns the order numbers.
  */
 export async function fenceReported(
   tx: Transaction,
@@ -100,8 +100,8 @@ export async function fenceReported(
 }
 
 /**
- * What came before the commands of these new payouts does to them: the gateway's word, and then a cancellation of them
- * or of their batch.
+ * Applies to these new payouts what came before their commands: the gateway's report, and then a cancellation of them or of
+ * their batch.
  */
 export async function applyEarlyCancels(
   tx: Transaction,

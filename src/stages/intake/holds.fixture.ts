@@ -24,7 +24,7 @@ const attempted = sql<{ payoutId: string; attempt: number }>`
 
 const HOLDING: Partial<MerchantTerms> = { holdDuplicates: true, holdChangedBeneficiaries: true }
 
-/** A ledger whose merchant wants everything to be looked for, unless `terms` say otherwise. */
+/** A ledger whose merchant wants every kind of hold, unless `terms` say otherwise. */
 export async function holding(t: TestContext, terms: Partial<MerchantTerms> = {}) {
   const { ledger, config, codec } = await testLedger(t)
   return {

@@ -23,7 +23,7 @@ const day = 86_400_000
 const asha = (payoutId: string, fields: Partial<PayoutCommand> = {}) => command(payoutId, fields)
 
 describe('a payout of the same amount to the same beneficiary', () => {
-  test('in another batch is held until a person releases it, with the earlier one named', async (t) => {
+  test('in another batch is held until a person releases it, and names the earlier one', async (t) => {
     const { ledger, take, reasons, holds } = await holding(t)
     await take(asha('salary-1'))
     await take(asha('again-1', { batchId: 'november-2' }))
@@ -64,7 +64,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { 'bonus-1': 'queued', 'bonus-2': 'queued', 'salary-1': 'queued' })
   })
 
-  test('in the same batch from another file is held, whenever that comes: its reference was changed', async (t) => {
+  test('in the same batch from another file is held, whenever that file comes: its reference was changed', async (t) => {
     const { take, reasons, holds } = await holding(t, { payPeriod: 'day' })
     const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
     await take(asha('000017', { fileHash: first }), asha('bonus', { fileHash: first, rowNumber: 2 }))
@@ -86,7 +86,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await holds())[0]?.earlierBatchId, 'november')
   })
 
-  test('is held where its account lost its zeros, or is written in other letters', async (t) => {
+  test('is held if its account lost its leading zeros, or changed between upper and lower case', async (t) => {
     const { take, reasons } = await holding(t)
     const vpa = { ifsc: null, vpa: 'Asha.Rao@OkAxis' }
     const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
@@ -110,7 +110,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
-  test('to the same VPA is held whatever account number stands beside it, taken in together or not', async (t) => {
+  test('to the same VPA is held whatever account number it names besides, whether they come together or not', async (t) => {
     const { take, reasons } = await holding(t)
     const to = { ifsc: null, vpa: 'asha.rao@okaxis' }
     await take(asha('salary-1', { ...to, accountNo: '123456789012345678' }))
@@ -129,7 +129,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
-  test('is held where the earlier one was kept by its account as that was written, as payoutd did before', async (t) => {
+  test('is held if the earlier one was stored by its account as written, as payoutd used to do', async (t) => {
     const { ledger, config, take, reasons } = await holding(t)
     const padded = asha('padded', { accountNo: '00000030123456789' })
     await take(padded)
@@ -153,7 +153,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
-  test('taken in together with one of the same batch is held if another file or the same row has it', async (t) => {
+  test('that comes together with one of the same batch is held if it is from another file or the same row', async (t) => {
     const { take, reasons } = await holding(t)
     const [one, two] = ['ab'.repeat(32), 'cd'.repeat(32)]
     await take(
@@ -178,7 +178,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await reasons())['failed-2'], 'queued')
   })
 
-  test('in the same batch is held where more of the same came before than are looked at', async (t) => {
+  test('in the same batch is held if more of the same came before than intake looks at', async (t) => {
     const { take, reasons } = await holding(t)
     const twin = (n: number) => asha(`twin-${n}`, { fileHash: 'ab', rowNumber: n })
     await take(...Array.from({ length: 100 }, (_, n) => twin(n)))
@@ -187,14 +187,14 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual([again, within, beyond], ['duplicate', 'queued', 'duplicate'])
   })
 
-  test('that has no batch is held after one in a batch that is named like it', async (t) => {
+  test('without a batch is held after one in a batch that has its payoutId as name', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('first', { batchId: 'salary-1' }))
     await take(asha('salary-1', { batchId: null }))
     assert.deepEqual(await reasons(), { first: 'queued', 'salary-1': 'duplicate' })
   })
 
-  test('without a batch is held, and so is one after it that has none either', async (t) => {
+  test('without a batch is held, and so is a later one without a batch', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('salary-1'))
     await take(asha('a-single', { batchId: null, amount: paise(100n) }))
@@ -207,13 +207,13 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
-  test('taken in together with it: the first one goes, whichever way the batches sort', async (t) => {
+  test('that comes together with it is held: the first one goes, however the batches sort', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('p-1', { batchId: 'm' }), asha('p-2', { batchId: 'a' }), asha('p-3', { batchId: 'z' }))
     assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate', 'p-3': 'duplicate' })
   })
 
-  test('in a batch that is named like it, which has none, is held, also where it came before', async (t) => {
+  test('in a batch named like an earlier payout without a batch is held, also if that is in the older form', async (t) => {
     for (const before of [false, true]) {
       const { ledger, take, reasons, holds } = await holding(t)
       await take(asha('salary-1', { batchId: null }))
@@ -225,7 +225,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     }
   })
 
-  test('after one that broke a rule while its merchant was fenced, and was paid, is held', async (t) => {
+  test('is held after one that broke a rule while its merchant was fenced, and was paid', async (t) => {
     const { ledger, config, take, move, reasons } = await holding(t)
     await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
     const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
@@ -249,7 +249,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await reasons()).again, 'duplicate')
   })
 
-  test('after one that failed or was cancelled is paid', async (t) => {
+  test('is paid after one that failed or was cancelled', async (t) => {
     const { take, reasons, move } = await holding(t)
     await take(asha('failed'), asha('cancelled'))
     await move('failed', 'submitting', 'failed')
@@ -258,7 +258,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await reasons()).again, 'queued')
   })
 
-  test('after one that was refused is paid', async (t) => {
+  test('is paid after one that was refused', async (t) => {
     const { ledger, config, take, reasons } = await holding(t)
     const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
     const [terms] = [...config.merchants.values()]
@@ -272,7 +272,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { again: 'queued', refused: 'faults' })
   })
 
-  test('is held where more failed before than are looked at', async (t) => {
+  test('is held if more failed before than intake looks at', async (t) => {
     const { ledger, take, reasons } = await holding(t)
     await take(...Array.from({ length: 100 }, (_, i) => asha(`gone-${i}`, { batchId: `batch-${i}` })))
     await ledger.db.run(
@@ -283,7 +283,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await reasons())['again-1'], 'duplicate')
   })
 
-  test('in another pay period is paid: it counts when a payout may be sent', async (t) => {
+  test('in another pay period is paid: the period is that in which a payout may be sent', async (t) => {
     const { take, reasons } = await holding(t, { payPeriod: 'day' })
     const later = Date.now() + 40 * day
     await take(asha('today'))
@@ -292,7 +292,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { scheduled: 'schedule', today: 'queued', twice: 'duplicate' })
   })
 
-  test('is paid where the merchant does not want them held', async (t) => {
+  test('is paid if the merchant does not want duplicates held', async (t) => {
     const { take, reasons, holds } = await holding(t, { holdDuplicates: false })
     await take(asha('refund-1', { batchId: null }))
     await take(asha('refund-2', { batchId: null }))
@@ -300,14 +300,14 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await holds(), [])
   })
 
-  test('of another merchant is none of its business', async (t) => {
+  test('of another merchant does not count', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('p-1'))
     await take(asha('p-2', { merchantId: 'other', batchId: 'b' }))
     assert.equal((await reasons())['p-2'], 'queued')
   })
 
-  test('that comes in the same moment by another partition waits for its turn, and is held', async (t) => {
+  test('that comes at the same moment from another partition waits for its turn, and is held', async (t) => {
     const { ledger, config, take, reasons } = await holding(t)
     let second: Promise<void> | undefined
     await ledger.db.transaction('test', async (tx) => {
@@ -336,7 +336,7 @@ describe('a file', () => {
   const row = (payoutId: string, batchId: string, fileHash = HASH) =>
     command(payoutId, { batchId, fileHash, accountNo: `5010${payoutId.length}00000`, amount: paise(100n) })
 
-  test('that was taken in as another batch has its rows held, before its own declaration comes and after', async (t) => {
+  test('that came before as another batch has its rows held, whether or not its own declaration has come', async (t) => {
     const { ledger, take, reasons, holds } = await holding(t)
     await ledger.db.run(declareBatches, declared('november', 1_000))
     await take(row('first', 'november'))
@@ -360,7 +360,7 @@ describe('a file', () => {
     )
   })
 
-  test('whose rows are repeated payments too gives both reasons, the payment first', async (t) => {
+  test('whose rows are also repeated payments gives both reasons, the payment first', async (t) => {
     const { ledger, take, reasons, holds } = await holding(t)
     await ledger.db.run(declareBatches, declared('november', 1_000))
     await take(row('first', 'november'))
@@ -377,7 +377,7 @@ describe('a beneficiary with other bank details', () => {
   const emp = (payoutId: string, accountNo: string, amount: bigint) =>
     command(payoutId, { batchId: payoutId, beneficiaryId: 'E-17', accountNo, amount: paise(amount) })
 
-  test('than those last paid to is held, and says since when the old ones were paid to', async (t) => {
+  test('than those last paid to is held, and the hold shows since when the old ones were paid to', async (t) => {
     const { ledger, take, reasons, holds, move } = await holding(t)
     await take(emp('september', '50100111111111', 100n))
     await move('september', 'submitting', 'paid')
@@ -398,7 +398,7 @@ describe('a beneficiary with other bank details', () => {
     )
   })
 
-  test('is held, too, where more were asked for than are looked at, and none was paid', async (t) => {
+  test('is also held if more payments were requested than intake looks at, and none was paid', async (t) => {
     const { take, reasons } = await holding(t)
     const many = Array.from({ length: 100 }, (_, i) => emp(`row-${i}`, '50100111111111', 100n))
     await take(...many)
@@ -408,7 +408,7 @@ describe('a beneficiary with other bank details', () => {
     assert.deepEqual([same, other], ['queued', 'beneficiary-changed'])
   })
 
-  test('is compared with what was paid, not with what was only asked for', async (t) => {
+  test('is compared with payments that were paid, not with those only requested', async (t) => {
     const { take, reasons, move } = await holding(t)
     await take(emp('first', '50100111111111', 100n))
     await take(emp('second', '50100222222222', 200n))
@@ -422,7 +422,7 @@ describe('a beneficiary with other bank details', () => {
     })
   })
 
-  test('is not looked for without an id, or where the merchant does not want it', async (t) => {
+  test('is not held without an id, or if the merchant does not want it', async (t) => {
     const { take, reasons, move } = await holding(t, { holdChangedBeneficiaries: false })
     await take(emp('first', '50100111111111', 100n))
     await move('first', 'submitting', 'paid')
@@ -434,7 +434,7 @@ describe('a beneficiary with other bank details', () => {
   })
 })
 
-test('what is published of a held payout carries the reason, and no repeat of the command changes it', async (t) => {
+test('messages about a held payout carry the reason, and no repeat of the command changes it', async (t) => {
   const { ledger, codec, take, move, reasons } = await holding(t)
   await take(asha('p-1'))
   await take(asha('p-2', { batchId: 'b' }))

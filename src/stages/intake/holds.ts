@@ -9,8 +9,8 @@ import type { NewPayout } from './new-payout.ts'
 import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
 
 /**
- * Holds those of the payouts just inserted that a person should look at: what looks like an earlier payment, and
- * bank details that changed. Answers all of them, as they are now.
+ * Holds those of the payouts just inserted that an operator should check: likely repeats of an earlier payment, and changed bank
+ * details. Returns all of them, as they are now.
  */
 export async function holdDoubtful(
   tx: Transaction,
@@ -32,18 +32,18 @@ export async function holdDoubtful(
   return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }))
 }
 
-/** What breaks a rule may have been sent by a ledger that was lost. */
+/** A ledger that was lost may have sent a payout that breaks a rule. */
 const mayBePaid = ({ payout, faults }: NewPayout): boolean => faults.length === 0 || payout.state === 'held'
 
-/** What breaks a rule is kept, and waits for no release. */
+/** A payout that breaks a rule is kept for comparison, but waits for no release. */
 const comparedAs = (each: NewPayout): NewPayout =>
   each.faults.length === 0
     ? each
     : { ...each, terms: { ...each.terms, holdDuplicates: false, holdChangedBeneficiaries: false } }
 
 /**
- * The pay periods in which a payout is compared: that in which it may be sent and, where its `notBefore` lies in an earlier
- * one, that too. None: its merchant does not want that.
+ * The pay periods in which intake compares a payout: the one in which it may be sent, and an earlier one if its `notBefore` is
+ * in that. None: its merchant does not want that.
  */
 function periodsOf({ paysAt, command: { notBefore }, terms }: NewPayout) {
   if (!terms.holdDuplicates) return []
@@ -77,7 +77,7 @@ function paymentArrays(accepted: readonly NewPayout[], now: Instant) {
   }
 }
 
-/** Payouts that were taken in together do not find each other in the database. */
+/** Finds duplicates among payouts of one transaction, which do not find each other in the database. */
 function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
   const earlier = new Map<string, NewPayout[]>()
   const rows = new Map<string, NewPayout>()
@@ -88,7 +88,7 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
     const others = earlier.get(same) ?? []
     const row = rowOf(each)
     const first = others.find((other) => isAgain(other, each)) ?? (row && rows.get(mapKey(same, row)))
-    // One of each batch, period and file is enough to be found by all others.
+    // One of each batch, period and file is enough for all others to find.
     if (!others.some((other) => isAlike(other, each))) earlier.set(same, [...others, each])
     if (row && !first) rows.set(mapKey(same, row), each)
     if (!first) return []
@@ -99,15 +99,15 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
   })
 }
 
-/** The row of a file; null: it came in none. */
+/** The row of a file; null: the payout came in no file. */
 const rowOf = ({ file, command: { rowNumber }, ...each }: NewPayout): string | null =>
   file === null || rowNumber === null ? null : mapKey(batchOf(each), file, rowNumber)
 
-/** Whether one of two that pay the same is in doubt for the other, whichever their rows are. */
+/** Whether one of two equal payments puts the other in doubt, whatever their rows. */
 const isAgain = (one: NewPayout, other: NewPayout): boolean =>
   batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
 
-/** Whether all that find `each` find `other` as well. */
+/** Whether every payout that finds `each` also finds `other`. */
 const isAlike = (other: NewPayout, each: NewPayout): boolean =>
   batchOf(other) === batchOf(each) &&
   other.file === each.file &&

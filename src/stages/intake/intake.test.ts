@@ -133,7 +133,7 @@ for (const [field, other] of Object.entries({
   notBefore: Date.UTC(2099, 1, 1),
   deadline: Date.UTC(2099, 2, 1),
 })) {
-  test(`a command that comes again with another ${field} changes nothing, and is an anomaly`, async (t) => {
+  test(`a repeated command with another ${field} changes nothing, and is an anomaly`, async (t) => {
     const { take, requested, ledger } = await intake(t)
     await take([requested(request()), requested(request())])
     const before = await ledger.db.run(payouts, {})
@@ -151,7 +151,7 @@ const TRIES = [1, 2, 3].map((day) => ({
   metadata: { try: `${day}` },
 }))
 
-test('tries with a new deadline each are one anomaly, which counts them; another date besides is one of its own', async (t) => {
+test('repeats with a new deadline each are one anomaly, which counts them; another date makes another anomaly', async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request())])
   await take(
@@ -166,7 +166,7 @@ test('tries with a new deadline each are one anomaly, which counts them; another
   )
 })
 
-test("tries after a refusal with new words of the sender's each are one anomaly, which counts them", async (t) => {
+test("repeats after a refusal with new words of the sender's own are one anomaly, which counts them", async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request({ phoneNumber: '12345' }))])
   await take(
@@ -196,7 +196,7 @@ for (const fault of [{ phoneNumber: '12345' }, { remark: 'a&b' }, { metadata: { 
   })
 }
 
-test('of a payout that was taken in before all of it was kept, who gets how much still counts', async (t) => {
+test('for a payout stored before its whole content was, beneficiary and amount still count', async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request())])
   await ledger.db.run(sql<object>`update payout_commands set content = null`, {})
@@ -238,7 +238,7 @@ test('an identical repeat writes nothing, in the same batch or another', async (
   assert.deepEqual(await ledger.db.run(kinds, {}), [])
 })
 
-test('a deadline of its own is what a payout keeps; without one it counts from when it may be sent', async (t) => {
+test('a payout keeps its own deadline; without one, the deadline counts from when it may be sent', async (t) => {
   const { take, requested, ledger, config } = await intake(t)
   const inAYear = Date.now() + 365 * 86_400_000
   const usual = config.merchants.get('acme')?.deadlineMs ?? assert.fail('no merchant')
@@ -281,7 +281,7 @@ test('the same id with other content changes nothing and is an anomaly, never a 
   )
 })
 
-test('commands are counted by what they came to; one that contradicts its id is no repeat', async (t) => {
+test('commands are counted by their outcome; one that contradicts its id is no repeat', async (t) => {
   const { take, requested, deps } = await intake(t)
   await take([
     requested(request()),
@@ -300,7 +300,7 @@ test('commands are counted by what they came to; one that contradicts its id is 
   })
 })
 
-test('what is refused, or cancelled as it comes, is not counted as accepted', async (t) => {
+test('a command that is refused, or cancelled as it comes, does not count as accepted', async (t) => {
   const { take, requested, cancelRequested, ledger, deps } = await intake(t)
   const refused = { currency: 'USD' }
   await take([
@@ -330,7 +330,7 @@ test('what is refused, or cancelled as it comes, is not counted as accepted', as
   )
 })
 
-test('a batch that is handed in again is passed over by its offsets', async (t) => {
+test('intake skips a batch that comes again, by its offsets', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const values = [requested(request()), requested(request({ payoutId: 'salary-2' }))]
   await take(values)
@@ -340,7 +340,7 @@ test('a batch that is handed in again is passed over by its offsets', async (t) 
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
 })
 
-test('a batch that begins beyond where the ledger stands is refused, and so is what followed it', async (t) => {
+test('a batch that begins beyond the position of the ledger is refused, and so is the next one', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const values = ['salary-1', 'salary-2', 'salary-3'].map((payoutId) => requested(request({ payoutId })))
   await take(values.slice(0, 2))
@@ -372,7 +372,7 @@ test('a ledger that is set back between two chunks of a batch skips none of it',
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 100n)
 })
 
-test('what a batch ends with that is no message is passed over in the ledger too, also where it is all of it', async (t) => {
+test('the ledger also moves past offsets without a message at the end of a batch, even if the batch has only those', async (t) => {
   const { requested, ledger, deps } = await intake(t)
   await processBatch({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
@@ -388,7 +388,7 @@ const lossesOf = async (ledger: Ledger) => {
   return ledger.db.run(details, {})
 }
 
-test('a topic that was made again is read from its beginning, whatever its length, and told of once', async (t) => {
+test('a topic that was made again is read from its beginning, whatever its length, and reported once', async (t) => {
   for (const high of [1n, 9n]) {
     const { ledger, take, requested } = await intake(t)
     const at = { topic: ledger.topics.commands, partition: 0 }
@@ -413,7 +413,7 @@ test('a topic that was made again is read from its beginning, whatever its lengt
   }
 })
 
-test('commands that Kafka dropped before they were read are told of with their offsets, and the rest is read', async (t) => {
+test('intake reports commands that Kafka dropped before it read them, with their offsets, and reads the rest', async (t) => {
   const { ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
@@ -426,7 +426,7 @@ test('commands that Kafka dropped before they were read are told of with their o
   assert.match(loss?.detail ?? '', /set back may lack what was paid, and would pay it again/)
 })
 
-test('a log that ends before the ledger stands is read again, and that is told of', async (t) => {
+test('intake reads a log again that ends before the position of the ledger, and reports that', async (t) => {
   const { ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
@@ -439,7 +439,7 @@ test('a log that ends before the ledger stands is read again, and that is told o
   )
 })
 
-test('a log that lost its end, and has grown beyond it since, is read again, and that is told of', async (t) => {
+test('intake reads a log again that lost its end and has grown past it since, and reports that', async (t) => {
   const { deps, requested, ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   await processBatch({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)
@@ -461,7 +461,7 @@ test('a log that lost its end, and has grown beyond it since, is read again, and
   assert.match(losses[0]?.detail ?? '', /has other records from offset 0 on, and payoutd had read it up to 1/)
 })
 
-test('an epoch counts for the offset that it was kept with, and between two epochs none does', async (t) => {
+test('an epoch counts for the offset that it was stored with, and between two epochs none counts', async (t) => {
   const { deps, requested, ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   const asked: (number | null | undefined)[] = []
@@ -493,7 +493,7 @@ test('an epoch counts for the offset that it was kept with, and between two epoc
   assert.deepEqual(asked, [3, null, 4, null])
 })
 
-/** The registry is away behind the first 500 of these records. */
+/** The registry fails after the first 500 of these records. */
 function breakingAt(records: RecordBatch['records'], { decode }: IntakeDeps): IntakeDeps['decode'] {
   const last = records[500]?.value
   return async (value) => {
@@ -502,7 +502,7 @@ function breakingAt(records: RecordBatch['records'], { decode }: IntakeDeps): In
   }
 }
 
-test('a ledger that stands nowhere yet, or did not know the log, begins without a word', async (t) => {
+test('a ledger without a position, or without the id of the log, begins without a report', async (t) => {
   const { ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 1 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
@@ -513,7 +513,7 @@ test('a ledger that stands nowhere yet, or did not know the log, begins without 
   assert.deepEqual(await lossesOf(ledger), [])
 })
 
-test('two consumers of the same partition at once take each command in once', async (t) => {
+test('two consumers of the same partition at once store each command once', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const values = Array.from({ length: 700 }, (_, i) => requested(request({ payoutId: `salary-${i}` })))
   await Promise.all([take(values), take(values), take(values)])
@@ -521,7 +521,7 @@ test('two consumers of the same partition at once take each command in once', as
   assert.deepEqual(await ledger.db.run(kinds, {}), [])
 })
 
-test('what cannot be decoded, or is for nobody here, is dead-lettered sealed, and the rest goes on', async (t) => {
+test('a record that cannot be decoded, or is for an unknown merchant, is dead-lettered sealed, and the rest goes on', async (t) => {
   const told: string[] = []
   const log = pino({ level: 'warn' }, { write: (line) => told.push(line) })
   const { take, requested, ledger, config } = await intake(t, { log })
@@ -577,7 +577,7 @@ test('text that PostgreSQL cannot hold is rejected like any other fault', async 
   assert.equal(result?.status, 'REJECTED')
 })
 
-test('a registry that is down takes nothing in, dead-letters nothing, and the batch can come again', async (t) => {
+test('while the registry is down, intake stores nothing, dead-letters nothing, and the batch can come again', async (t) => {
   const decode = async () => {
     throw new Error('registry is down')
   }
@@ -589,7 +589,7 @@ test('a registry that is down takes nothing in, dead-letters nothing, and the ba
   assert.equal((await ledger.db.run(payouts, {})).length, 1)
 })
 
-test('a cancellation ends a payout that was never sent; one for nobody is an anomaly', async (t) => {
+test('a cancellation ends a payout that was never sent; one of an unknown payout is an anomaly', async (t) => {
   const { take, requested, cancelRequested, ledger, codec } = await intake(t)
   const cancel = (payoutId: string) =>
     cancelRequested({ payoutId, merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' })
@@ -601,7 +601,7 @@ test('a cancellation ends a payout that was never sent; one for nobody is an ano
   assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'cancel-of-unknown-payout' }])
 })
 
-test('a cancellation that comes before its request is remembered, and wins; a person hears of it', async (t) => {
+test('intake remembers a cancellation that comes before its request, which wins, and stores an anomaly for a person', async (t) => {
   const { take, requested, cancelRequested, ledger, codec } = await intake(t)
   const cancel = (payoutId: string, reason: string) =>
     cancelRequested({ payoutId, merchantId: 'acme', reason, requestedBy: 'hr' })
@@ -619,7 +619,7 @@ test('a cancellation that comes before its request is remembered, and wins; a pe
     results.map(({ payoutId, status, evidence }) => [payoutId, status, evidence]),
     [['salary-1', 'CANCELLED', 'COMMAND']],
   )
-  // The same said twice of one payout is one anomaly.
+  // The same anomaly twice about one payout is one.
   assert.deepEqual(await ledger.db.run(kinds, {}), Array(2).fill({ kind: 'cancel-of-unknown-payout' }))
   const remembered = sql<object, { payoutId: string }>`select payout_id from early_cancels`
   assert.deepEqual(await ledger.db.run(remembered, {}), [{ payoutId: 'salary-2' }])
@@ -629,7 +629,7 @@ test('a cancellation that comes before its request is remembered, and wins; a pe
   assert.deepEqual(await ledger.db.run(remembered, {}), [])
 })
 
-test('what has to be asked for to read a record is asked for side by side, and the records keep their order', async (t) => {
+test('intake decodes records side by side, and they keep their order', async (t) => {
   let asking = 0
   const together: number[] = []
   const { take, ledger } = await intake(t, {
@@ -650,7 +650,7 @@ test('what has to be asked for to read a record is asked for side by side, and t
   )
 })
 
-test('cancellations that nothing came for are forgotten some at a time', async (t) => {
+test('cancellations that no command came for are deleted some at a time', async (t) => {
   const { ledger } = await intake(t)
   const remember = sql<object>`
     insert into early_cancels (merchant_id, payout_id, why) select 'acme', 'p' || n, '' from generate_series(1, 25) n`
@@ -659,7 +659,7 @@ test('cancellations that nothing came for are forgotten some at a time', async (
   assert.deepEqual([await sweep(), await sweep(), await sweep(), await sweep()], [10, 10, 5, 0])
 })
 
-test('what comes of a batch after a person cancelled it is cancelled in their name, whenever within the month', async (t) => {
+test('payouts of a batch that come after a person cancelled it are cancelled in their name, at any time within the month', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const batchOf = (batchId: string | null, payoutId: string) =>
     requested(request({ payoutId, batchId, amount: BigInt(payoutId.slice(-1)) * 100_000n }))
@@ -690,7 +690,7 @@ test('what comes of a batch after a person cancelled it is cancelled in their na
   assert.equal((await states())['salary-6'], 'queued')
 })
 
-test('a batch that is cancelled while its payouts are taken in has none left that would be sent', async (t) => {
+test('a batch that is cancelled while intake stores its payouts has none left to send', async (t) => {
   const { requested, ledger, deps } = await intake(t)
   const cancel = { merchantId: 'acme', batchId: 'november', by: 'asha', reason: 'wrong file' }
   const waiting = sql<object>`
@@ -728,7 +728,7 @@ test('a batch that is cancelled while its payouts are taken in has none left tha
   )
 })
 
-test('a cancellation that comes in the same moment as its request, by another partition, is never lost', async (t) => {
+test('a cancellation that comes at the same moment as its request, from another partition, is never lost', async (t) => {
   const { requested, cancelRequested, ledger, deps } = await intake(t)
   await standAt(ledger, 1, { offset: 0n, logId: null })
   const ids = Array.from({ length: 40 }, (_, i) => `salary-${i}`)
@@ -774,7 +774,7 @@ test('a cancellation that is read again after a restore waits, and keeps the pay
   assert.deepEqual([payout?.state, payout?.version, payout?.ready], ['queued', 1, false])
 })
 
-test('all that is published about a payout carries the traceparent of its command, unless W3C forbids it', async (t) => {
+test('every message about a payout carries the traceparent of its command, unless W3C forbids it', async (t) => {
   const { ledger, deps, requested, cancelRequested } = await intake(t)
   const { commands, events, results, anomalies } = ledger.topics
   const upstream = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
@@ -867,7 +867,7 @@ test('all that is published about a payout carries the traceparent of its comman
   assert.deepEqual([...told.values()].sort(), expected.sort())
 })
 
-test('a cancellation is heard by a process whose settings lack the merchant, and a request is not', async (t) => {
+test('a process whose settings lack the merchant applies a cancellation, but no request', async (t) => {
   const { take, requested, cancelRequested, ledger, deps } = await intake(t)
   await take([requested(request())])
   const cancelled = (payoutId: string) =>

@@ -13,15 +13,15 @@ export type IntakeDeps = StoreDeps & ReadDeps
 /** How many records one transaction takes: larger ones gain nothing and hold locks for longer. */
 const CHUNK = 500
 
-/** Records that are read side by side: each may have a schema of its own, which the registry has to be asked for. */
+/** How many records are read side by side: each may have a schema of its own, which intake asks the registry for. */
 const READ_AT_ONCE = 25
 
-/** Longer than anybody who works with a merchant's payouts keeps them locked. */
+/** Longer than any of payoutd's transactions keeps a merchant's payouts locked. */
 const LOCKS_MS = '1000'
-/** For each of several merchants, one after the other. */
+/** The wait for each of several merchants, one after the other. */
 const LOCKS_OF_EACH_MS = '200'
 
-/** Records of a partition: the ledger stands at `from` before, and at `until` after. `epoch`: see Standing. */
+/** Records of a partition: the ledger is at `from` before, and at `until` after. `epoch`: see Standing. */
 type Slice = {
   origin: Origin
   reads: readonly ReadCommand[]
@@ -31,16 +31,15 @@ type Slice = {
 }
 
 /**
- * Takes one fetched batch of commands in. Resolves once everything is in the ledger with its offsets;
- * rejects when the database or the registry is down, or the ledger was set back: then the ledger is to be asked where
- * it stands, and what follows there handed in. Commands of a merchant whose locks are held wait in the ledger
- * (`processWaiting`).
+ * Stores one fetched batch of commands. Resolves once everything is in the ledger with its offsets. Rejects when the database
+ * or the registry is down, or the ledger was set back: the caller then asks the ledger for its position, and hands over what
+ * follows there. Commands of a merchant whose locks are held wait in the ledger (`processWaiting`).
  */
 export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promise<void> {
   const { topic, partition, stored, records, nextOffset } = batch
   const origin = { topic, partition, logId: stored.logId }
   let from = stored.offset
-  // Of a batch without records the place alone is stored.
+  // For a batch without records, only the position is stored.
   for (let begin = 0; begin === 0 || begin < records.length; begin += CHUNK) {
     const reads: ReadCommand[] = []
     const chunk = records.slice(begin, begin + CHUNK)
@@ -63,11 +62,11 @@ export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promis
   }
 }
 
-/** The epoch of whatever stands between two records; null: not known, as it may be that of either. */
+/** The epoch of the offsets between two records; null: not known, because it may be that of either. */
 const epochBetween = (before: IncomingRecord | undefined, next: IncomingRecord): number | null =>
   before?.leaderEpoch === next.leaderEpoch ? (next.leaderEpoch ?? null) : null
 
-/** The slice of some of its records that stand in a row. */
+/** The slice of some consecutive records. */
 function sliceOf({ origin, reads, from, until, epoch }: Slice, some: readonly ReadCommand[]): Slice {
   const [first, last] = [some[0]?.record, some.at(-1)?.record]
   const next = last && reads.find(({ record }) => record.offset > last.offset)?.record
@@ -92,7 +91,7 @@ async function storeSlice(
   const [stands] = await tx.run(lockStanding, { topic, partition })
   if (!stands || stands.offset < from || stands.logId !== logId)
     return rewound(tx, origin, from, stands, deps)
-  // Another consumer of the partition has stored it.
+  // Another consumer of the partition has stored the slice.
   if (stands.offset >= until) return NOTHING
   const unstored = reads.filter(({ record }) => record.offset >= stands.offset)
   const waiting = await waitAlready(tx, origin, unstored)
@@ -104,7 +103,7 @@ async function storeSlice(
   return { ...tally, waiting: tally.waiting + late.length }
 }
 
-/** Rejects where nobody is fenced; returned, the error is for who has committed the fences. */
+/** Throws the error if it fences nobody. Returns it otherwise, so that the caller commits the fences before it throws. */
 async function rewound(
   tx: Transaction,
   origin: Origin,
@@ -118,7 +117,7 @@ async function rewound(
   try {
     await fenceAfterRewind(tx, reason, { ledger, merchantIds: [...terms.keys()] })
   } catch (cause) {
-    // Whoever asks next where the partition begins fences them, and reads nothing before.
+    // The next process that asks for the starting offset fences them before it reads anything.
     throw new LedgerRewound(reason, { cause })
   }
   return new LedgerRewound(reason)
@@ -129,7 +128,7 @@ const takeTogether: TakeIn = async (tx, reads, deps) => {
   return storeReads(tx, reads, deps)
 }
 
-/** Merchants whose locks are held are set aside, and the others taken in. */
+/** Sets aside the commands of merchants whose locks are held, and stores those of the others. */
 const takeApart: TakeIn = async (tx, reads, deps) => {
   await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
   const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>

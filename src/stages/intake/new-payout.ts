@@ -21,12 +21,12 @@ import type { PayoutRequest } from './parse-command.ts'
 
 export type IntakeKeys = { sealing: SealingKeys; fingerprint: KeyObject }
 
-/** A payout that was asked for, with what is stored beside it and what it is compared by. */
+/** A requested payout, with the data to store beside it and the hashes to compare it by. */
 export type NewPayout = PayoutRequest & {
   payout: Payout
-  /** From when on it may be sent. */
+  /** The time from which it may be sent. */
   paysAt: Instant
-  /** See payout_commands.file; null: it came in no file. */
+  /** See payout_commands.file; null: the payout came in no file. */
   file: bigint | null
   fingerprint: Buffer
   content: Buffer
@@ -36,7 +36,7 @@ export type NewPayout = PayoutRequest & {
   sealed: Buffer
 }
 
-/** The payout that a command begins as, where its merchant is not fenced. */
+/** The payout that a command begins as, if its merchant is not fenced. */
 export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant): NewPayout {
   const { command, terms, faults } = request
   const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
@@ -52,7 +52,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     ...begin,
     merchantId,
     payoutId,
-    // What was refused may hold anything; it is cut to what a column takes.
+    // A refused command may hold anything, so its fields are cut to fit the columns.
     batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
     orderNo: orderNumber(merchantId, payoutId, 1),
     amount,
@@ -88,7 +88,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     payeeHash: payeeHash(command, keys.fingerprint),
     beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
     beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
-    // Here and not where it is stored: while a merchant's turn lasts, others wait.
+    // Sealed here, not while storing: others wait during a merchant's turn.
     sealed: sealDetails(command, keys.sealing),
   }
 }
@@ -98,7 +98,7 @@ export const payoutRow = ({ payout, command, faults }: NewPayout) => ({
   priority: faults.length > 0 ? 0 : command.priority,
 })
 
-/** Faults are shown masked already; everything else that tells who is paid is sealed. */
+/** Faults are masked already; everything else that identifies the beneficiary is sealed. */
 export const commandRow = ({ payout, command, faults, ...stored }: NewPayout) => ({
   ...stored,
   ...{ merchantId: payout.merchantId, payoutId: payout.payoutId, batchId: payout.batchId },

@@ -18,7 +18,7 @@ const shortWaits = sql<object>`select set_config('lock_timeout', '50ms', true)`
 const anomalies = sql<object, { merchantId: string; kind: string; times: number }>`
   select merchant_id, kind, times from anomalies order by merchant_id`
 
-/** A ledger that stands at `stands`, and what a process does that knows it to have stood at `known`. */
+/** A ledger at position `stands`, and the actions of a process that knew it at `known`. */
 async function world(t: TestContext, { known, stands }: { known: Standing; stands: Standing }) {
   const { config, ledger, codec } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'away', settingsHash: 'h', feeEstimate: 0n })
@@ -44,7 +44,7 @@ async function world(t: TestContext, { known, stands }: { known: Standing; stand
 
 const fenced = async ({ db }: Ledger) => [...(await fencedMerchants(db))].sort()
 
-describe('a ledger that has forgotten what it had taken in', () => {
+describe('a ledger that has lost commands that it had stored', () => {
   const stands = { offset: 1n, logId: null }
   const known = { offset: 2n, logId: null }
   const log = { id: null, low: 0n, high: 3n }
@@ -60,21 +60,21 @@ describe('a ledger that has forgotten what it had taken in', () => {
       )
   }
 
-  test('has every merchant fenced by what arrives next', async (t) => {
+  test('makes payoutd fence every merchant when the next command arrives', async (t) => {
     const { ledger, take, begin } = await world(t, { known, stands })
     await assert.rejects(take(), /the ledger was set back/)
     assert.deepEqual(await begin(log), stands)
     await mustHaveFenced(ledger)
   })
 
-  test('or by whoever looks, where nothing arrives, and once', async (t) => {
+  test('or, if nothing arrives, when a process asks for the starting offset, and only once', async (t) => {
     const { ledger, begin } = await world(t, { known, stands })
     assert.deepEqual(await begin(log), stands)
     assert.deepEqual(await begin(log), stands)
     await mustHaveFenced(ledger)
   })
 
-  test('or before it is read again, where somebody held a merchant until then', async (t) => {
+  test('or before it is read again, if another transaction had locked a merchant until then', async (t) => {
     const { ledger, take, begin } = await world(t, { known, stands })
     const impatient: Ledger = {
       ...ledger,
@@ -96,7 +96,7 @@ describe('a ledger that has forgotten what it had taken in', () => {
     await mustHaveFenced(ledger)
   })
 
-  test('also where it stands in a former log by now', async (t) => {
+  test('also if its position is now in a former log', async (t) => {
     const behind = { offset: 9n, logId: 'former' }
     const { ledger, take } = await world(t, { known: { offset: 2n, logId: 'new' }, stands: behind })
     await assert.rejects(take(), /the ledger was set back/)
@@ -104,7 +104,7 @@ describe('a ledger that has forgotten what it had taken in', () => {
   })
 })
 
-test('a ledger that passed over what Kafka lost has forgotten nothing, however far somebody had read', async (t) => {
+test('a ledger that moved past records that Kafka lost has lost nothing, however far a process had read', async (t) => {
   const known = { offset: 5n, logId: 'former' }
   for (const log of [
     { id: 'new', low: 0n, high: 9n },

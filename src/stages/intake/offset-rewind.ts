@@ -7,8 +7,8 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { Stands } from './sql/offsets.ts'
 
 /**
- * Whether the ledger has forgotten that it stood at `known`: it was set back. One that passed over what Kafka lost has not,
- * wherever it stands now.
+ * Whether the ledger has lost its position `known`, because it was set back. A ledger that moved past records that Kafka lost
+ * has not, wherever it is now.
  */
 export function isSetBack(known: Standing, found: Stands | undefined): boolean {
   if (!found) return true
@@ -20,12 +20,12 @@ export function isSetBack(known: Standing, found: Stands | undefined): boolean {
 const hasReached = (stands: Standing, known: Standing): boolean =>
   stands.offset >= known.offset && (known.logId === null || stands.logId === known.logId)
 
-/** `merchantIds`: of the settings. */
+/** `merchantIds`: the merchants in the settings. */
 type Whom = { ledger: Ledger; merchantIds: readonly string[] }
 
 /**
- * Fences every merchant, as at a failover: whatever was sent since may be lost as well. Each is told why by an anomaly,
- * which is a loss to whoever says that nothing was lost. Returns who was fenced for this reason now.
+ * Fences every merchant, as at a failover: the ledger may have lost sends since then, too. Each merchant gets an anomaly with
+ * the reason, which `payoutd recover --nothing-lost` takes as a loss. Returns the merchants that it fenced for this reason now.
  */
 export async function fenceAfterRewind(
   tx: Transaction,

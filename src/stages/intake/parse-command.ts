@@ -52,7 +52,7 @@ export type ParsedCommand =
 /** A record, where it came from, and what it asks for. */
 export type ReadCommand = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
 
-/** Whom a record is about; null: nobody here. */
+/** The merchant that a record is about; null: none of ours. */
 export function merchantOf({ parsed }: Pick<ReadCommand, 'parsed'>): string | null {
   switch (parsed.kind) {
     case 'payout':
@@ -66,19 +66,19 @@ export function merchantOf({ parsed }: Pick<ReadCommand, 'parsed'>): string | nu
   }
 }
 
-/** The records of `schemas/`, as the codec gives them: long as bigint, timestamps in milliseconds. */
+/** The records of `schemas/`, as the codec returns them: long as bigint, timestamps in milliseconds. */
 type PayoutRequested = Omit<PayoutCommand, 'amount'> & { amount: bigint }
 type PayoutCancelRequested = PayoutKey & { reason: string; requestedBy: string }
 type PayoutBatchDeclared = Omit<BatchDeclaration, 'amount'> & { amount: bigint }
 
 export type ReadDeps = {
   terms: Terms
-  /** Throws only when the registry cannot be asked; bad bytes are a value. */
+  /** Throws only when the registry does not answer; for bad bytes it returns a value. */
   decode: (value: Buffer | null) => Promise<Decoded>
   log: Logger
 }
 
-/** What a record asks for. Rejects only when the registry cannot be asked. */
+/** Reads what a record asks for. Rejects only when the registry does not answer. */
 export async function readRecord(
   record: IncomingRecord,
   { topic, partition }: Origin,
@@ -95,8 +95,8 @@ export async function readRecord(
 }
 
 /**
- * What a decoded record asks for. Only what cannot even be answered is dead: bytes nobody can decode, a request for a
- * merchant that is not ours, an id that cannot be a key. Every other fault is a rejection with its reasons.
+ * What a decoded record asks for. A record is dead only if payoutd cannot even answer it: bytes that do not decode, a request
+ * for a merchant that is not ours, an id that cannot be a key. Every other fault is a rejection with its reasons.
  */
 export function parseCommand(
   decoded: Decoded,
@@ -123,7 +123,7 @@ export function parseCommand(
   }
 }
 
-/** Needs nothing of the merchant's settings: who has left them, or is to come, may have the payout waiting to be sent. */
+/** Needs no settings of the merchant: one that has left them, or is yet to join, may have the payout waiting to be sent. */
 function cancel({ merchantId, payoutId, reason, requestedBy }: PayoutCancelRequested): ParsedCommand {
   if (!isIdentifier(payoutId)) return { kind: 'dead', reason: 'bad-payout-id' }
   const why = words({ by: cutText(requestedBy, MOST.requestedBy), reason: cutText(reason, MOST.reason) })

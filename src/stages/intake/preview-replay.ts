@@ -12,9 +12,9 @@ import { storeCommands } from './store-commands.ts'
 export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode'>
 
 /**
- * What a record would come to. `dead`: it is dead-lettered again. `repeat`: the same was taken in before.
- * `contradicts`: its id stands for another content, so that it is an anomaly. `cancel`: `to` is the payout's state
- * afterwards; null: nobody knows the payout, and it is cancelled if its request comes.
+ * The outcome that a record would have. `dead`: it is dead-lettered again. `repeat`: the ledger has the same already.
+ * `contradicts`: its id stands for other content, so it is an anomaly. `cancel`: `to` is the payout's state afterwards; null:
+ * the payout is unknown, and is cancelled if its request comes.
  */
 export type Expected =
   | { kind: 'dead'; reason: string; detail: string | null }
@@ -24,7 +24,7 @@ export type Expected =
   | ({ kind: 'cancel'; to: State | null } & PayoutKey)
   | { kind: 'batch'; batchId: string }
 
-/** Not an error: ends the transaction in which everything was tried, so that nothing of it stays. */
+/** Not an error: rolls back the transaction of the preview, so that nothing of it stays. */
 class Tried extends Error {
   readonly expected: Expected[]
   constructor(expected: Expected[]) {
@@ -37,8 +37,8 @@ const mark = sql<object>`savepoint tried`
 const backToMark = sql<object>`rollback to savepoint tried`
 
 /**
- * What intake would make of these values if they came now, in this order. Each is taken in as intake does it, and all
- * of it is rolled back; meanwhile intake waits for payouts of the same ids. Throws when the registry or the database cannot be asked.
+ * What intake would do with these values if they came now, in this order. It stores each as intake does, and rolls everything
+ * back; meanwhile intake waits for payouts of the same ids. Throws when the registry or the database does not answer.
  */
 export async function previewReplay(
   values: readonly (Buffer | null)[],

@@ -7,16 +7,16 @@ import { beginAt, standing } from './sql/offsets.ts'
 
 export type StartingOffsetDeps = {
   ledger: Ledger
-  /** Whose commands the topic holds. */
+  /** The merchants whose commands the topic holds. */
   merchantIds: readonly string[]
   log: Logger
 }
 
 /**
- * Where intake reads a partition on. What was lost between the ledger and Kafka is passed over once, and never in silence:
- * it is an anomaly of every merchant, as nobody can say whose commands they were. `known`: where the ledger stood, or how far the
- * partition was read for it; one that lacks that was set back, or is not the only one, and every merchant is fenced before
- * anything is read again.
+ * Where intake goes on reading a partition. It moves past records lost between the ledger and Kafka once, and never in silence:
+ * every merchant gets an anomaly, because nobody can say whose commands they were. `known`: the ledger's earlier position, or how
+ * far the partition was read for it. A ledger that lacks that was set back, or is not the only one, so every merchant is fenced
+ * before anything is read again.
  */
 export async function startingOffset(
   at: Partition,
@@ -55,7 +55,7 @@ export async function startingOffset(
 
 type CommandLoss = { kind: 'commands-lost' | 'commands-replaced'; detail: string }
 
-/** In words, with the offsets that are concerned. */
+/** The loss in words, with the offsets concerned. */
 function lossOf(
   { topic, partition }: Partition,
   before: Standing,

@@ -26,7 +26,7 @@ export type StoreDeps = {
 }
 
 /**
- * What became of each new payout, how many commands were of others, and why each of the dead ones is. `waiting`: set aside
+ * The outcome of each new payout, the number of other commands by kind, and the reason for each dead one. `waiting`: set aside
  * until locks are free.
  */
 export type IntakeTally = {
@@ -38,16 +38,16 @@ export type IntakeTally = {
 }
 type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 
-/** Stores records that stand in a row, and that they are stored. */
+/** Stores consecutive records, and the position after them. */
 type StorePart<Read> = (tx: Transaction, reads: readonly Read[]) => Promise<IntakeTally | LedgerRewound>
 
-/** `apart`: with each merchant by itself, so that locks of one hold up no other. */
+/** `apart`: each merchant by itself, so that locks of one hold up no other. */
 type Ways<Read> = { together: StorePart<Read>; apart?: StorePart<Read> }
 
 /**
- * One transaction: payouts, history, outbox and where the ledger stands. Where the database itself refuses
- * the data, or is not through with it in time, halves are tried down to the single record, which is dead-lettered if it
- * is refused: one bad record never stops a partition.
+ * Stores payouts, history, outbox and the ledger's position in one transaction. If the database itself refuses the data, or
+ * takes too long, tries halves down to the single record, and dead-letters that if it is refused: one bad record never stops a
+ * partition.
  */
 export async function store<Read extends ReadCommand>(
   reads: readonly Read[],
@@ -84,7 +84,7 @@ export async function store<Read extends ReadCommand>(
   }
 }
 
-/** The ledger stands before a batch that was fetched for it, or in another log: what comes first must be read first. */
+/** The ledger's position is before the fetched batch, or in another log: intake must read the records before it first. */
 export class LedgerRewound extends Error {}
 
 function tell(tally: IntakeTally, [first]: readonly ReadCommand[], { counted, log }: StoreDeps): void {
@@ -103,7 +103,7 @@ function tell(tally: IntakeTally, [first]: readonly ReadCommand[], { counted, lo
   }
 }
 
-/** Stores what records ask for, within a transaction. */
+/** Stores what records ask for, within the caller's transaction. */
 export async function storeReads(
   tx: Transaction,
   reads: readonly ReadCommand[],

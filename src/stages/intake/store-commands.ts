@@ -22,11 +22,14 @@ import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/comm
 import { takeTurns } from './sql/holds.ts'
 
 /**
- * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` (while its merchant
- * is fenced it is held: see `heldRefused`) and spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
- * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say. What was
- * cancelled before it came is cancelled. What was published before it came, by a ledger that is lost, is not new (see `recallLate`).
- * Returns the new ones as they are now, and how many contradict what their id stands for.
+ * Stores commands, each payoutId once, whatever its content:
+ * - A refused command becomes `rejected` (or held while its merchant is fenced: see `heldRefused`) and spends its id.
+ * - An identical repeat writes nothing. The same id with other content is an anomaly.
+ * - A payout that looks like an earlier payment, or has other bank details than before, is held if its merchant's terms say so.
+ * - A payout that was cancelled before it came is cancelled.
+ * - A payout that a lost ledger published before is not new (see `readBackLate`).
+ *
+ * Returns the new payouts as they are now, and how many commands contradict what their id stands for.
  */
 export async function storeCommands(
   tx: Transaction,
@@ -78,7 +81,7 @@ export async function storeCommands(
   return { fresh: [...now.values()], contradicting: contradicting.length }
 }
 
-/** Those that are refused as they are to be stored: of one that nobody may have sent, the order number is nobody's. */
+/** Prepares refused payouts to be stored. One that cannot have been sent has no order number. */
 async function holdRefused(
   tx: Transaction,
   asked: readonly NewPayout[],
@@ -95,10 +98,10 @@ async function holdRefused(
   })
 }
 
-/** What was told of it is in its story. */
+/** Its story has what was published about it. */
 const untold = (payout: Payout): Payout => ({ ...payout, version: 0, ready: false })
 
-/** Gives those of these new payouts their stories that have one. Returns all of them, as they are now. */
+/** Applies their stories to those of these new payouts that have one. Returns all of them, as they are now. */
 async function readBack(
   tx: Transaction,
   arrived: readonly NewPayout[],
@@ -135,7 +138,7 @@ async function contradictions(
   })
 }
 
-/** What a repeat has otherwise than the command that its id stands for, in words; null: nothing. */
+/** How a repeat differs from the command that its id stands for, in words; null: it does not. */
 function difference(before: TakenIn, repeat: NewPayout, keys: IntakeKeys): string | null {
   const end = before.refused
     ? 'it was not taken in, because the id was spent by a command that was refused: send it under another payoutId'
@@ -152,6 +155,6 @@ function difference(before: TakenIn, repeat: NewPayout, keys: IntakeKeys): strin
   )
 }
 
-/** The content without what a sender makes anew with each try (a deadline, words of its own), so that tries are one anomaly. */
+/** The content without what a sender changes with each try (the deadline, its own words), so that all tries are one anomaly. */
 const ofEachTry = (command: PayoutCommand, keys: IntakeKeys): Buffer =>
   contentHash({ ...command, deadline: null }, { refused: false }, keys.fingerprint)

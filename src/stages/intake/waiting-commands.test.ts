@@ -15,7 +15,7 @@ import { processWaiting, type WaitingDeps } from './waiting-commands.ts'
 
 /** Intake of two merchants, acme and bolt, and an upstream. */
 async function intake(t: TestContext) {
-  // What was begun last ends first: a database is dropped once nobody holds locks in it.
+  // Ends in reverse order: the database can be dropped once no transaction holds locks in it.
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())
   const { config, ledger, codec } = await testLedger({ after: (drop) => ends.defer(drop) })
@@ -37,7 +37,7 @@ async function intake(t: TestContext) {
   return {
     ledger,
     deps,
-    /** Holds what `take` locks, as somebody's open transaction does, until the returned function is called. */
+    /** Holds what `take` locks, like an open transaction, until the returned function is called. */
     holding: async (take: (tx: Transaction) => Promise<unknown>) => {
       const taken = Promise.withResolvers<void>()
       const over = Promise.withResolvers<void>()
@@ -83,7 +83,7 @@ const lockMerchant = sql<object>`
 const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
-test('while somebody is about to cancel a batch, commands of that merchant wait in their order, and all others go on', async (t) => {
+test('while an operator cancels a batch, commands of that merchant wait in their order, and all others go on', async (t) => {
   const { deps, ledger, holding, take, pay, cancel, states, behind } = await intake(t)
   const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
   await take(pay('acme', 'a1'), pay('bolt', 'b1'), cancel('acme', 'a1'), pay('bolt', 'b2'))
@@ -109,7 +109,7 @@ test('while somebody is about to cancel a batch, commands of that merchant wait 
   assert.equal(values.find(({ labels }) => labels.outcome === 'waiting')?.value, 4)
 })
 
-test('while a merchant’s row is locked, what is refused of it waits, and all others go on', async (t) => {
+test('while a merchant’s row is locked, its refused commands wait, and all others go on', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)
   await ledger.db.run(lockMerchant, {})
   const letGo = await holding((tx) => tx.run(lockRow, {}))
@@ -124,7 +124,7 @@ test('while a merchant’s row is locked, what is refused of it waits, and all o
   assert.deepEqual(await states(), ['a1 rejected faults', 'b1 rejected faults', 'b2 queued'])
 })
 
-test('while a payout is locked, a cancellation of it waits, and all others go on', async (t) => {
+test('while a payout is locked, its cancellation waits, and all others go on', async (t) => {
   const { deps, holding, take, pay, cancel, states } = await intake(t)
   await take(pay('acme', 'a1'), pay('bolt', 'b1'))
   const letGo = await holding((tx) => tx.run(lockPayout, {}))
@@ -139,7 +139,7 @@ const refuses = sql<object>`alter table payouts add constraint odd check (payout
 const letters = sql<object, { headers: { reason: string; origin: string } }>`
   select headers from outbox where type = 'in.payoutd.DeadLetter'`
 
-test('of commands that wait, one that the database refuses is dead-lettered alone, by where it stood in Kafka', async (t) => {
+test('a waiting command that the database refuses is dead-lettered alone, with its position in Kafka', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)
   const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
   await take(pay('acme', 'a1'), pay('acme', 'odd'), pay('acme', 'a2'))
@@ -155,7 +155,7 @@ const loseAll = sql<object, { position: bigint }>`delete from waiting_commands r
 const goOnFrom = sql<{ position: bigint }>`
   select setval(pg_get_serial_sequence('waiting_commands', 'position'), ${'position'}, false)`
 
-test('where another server took over meanwhile, and gave the same positions out, none that waits there is lost', async (t) => {
+test('if another server took over meanwhile and gave out the same positions, no command that waits there is lost', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)
   const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
   await take(pay('acme', 'a1'))

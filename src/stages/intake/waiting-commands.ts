@@ -15,13 +15,13 @@ import {
 } from './sql/waiting.ts'
 import { type IntakeTally, type StoreDeps, store, storeReads } from './store-batch.ts'
 
-/** Taken in by one transaction. */
+/** How many commands one transaction stores. */
 const AT_ONCE = 500
-/** While it waits for locks, the partition waits for it. */
+/** How long it waits for locks; meanwhile the partition waits for it. */
 const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
-/** Of the merchants of these records, those of whom earlier ones of the partition wait: theirs wait behind them. */
+/** The merchants of these records with earlier commands of the partition waiting. Their new commands wait behind those. */
 export async function waitAlready(
   tx: Transaction,
   { topic, partition }: Origin,
@@ -32,7 +32,7 @@ export async function waitAlready(
   return new Set(waiting.map(({ merchantId }) => merchantId))
 }
 
-/** Keeps records of one partition in the ledger, to be taken in later in their order. */
+/** Keeps records of one partition in the ledger, to be stored as commands later, in their order. */
 export async function setAside(
   tx: Transaction,
   reads: readonly ReadCommand[],
@@ -52,8 +52,8 @@ export async function setAside(
 export type WaitingDeps = StoreDeps & ReadDeps & { rounds: Rounds<WaitingKey> }
 
 /**
- * Takes in some of what waits, of each merchant by itself: while its locks are held still, or it cannot be stored, the next
- * merchant has its turn. Returns how many ms to wait before the next turn. Throws where the database fails.
+ * Stores some waiting commands, each merchant by itself: if its locks are still held, or they cannot be stored, the next
+ * merchant has its turn. Returns how many ms to wait before the next turn. Throws if the database fails.
  */
 export async function processWaiting(deps: WaitingDeps): Promise<number> {
   const { ledger, log, rounds } = deps
@@ -70,7 +70,7 @@ export async function processWaiting(deps: WaitingDeps): Promise<number> {
 
 type WaitingKey = { merchantId: string; topic: string; partition: number }
 
-/** False: its locks are held still. */
+/** False: the locks are still held. */
 async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
   const rows = await deps.ledger.db.run(firstWaiting, { ...key, limit: AT_ONCE })
   const reads: WaitingRead[] = []
@@ -98,7 +98,7 @@ async function readAgain(
 
 type WaitingRead = ReadCommand & { position: bigint }
 
-/** Under the partition's lock, so that nothing of the merchant is taken in meanwhile that came behind it. */
+/** Holds the partition's lock, so that no later command of the merchant is stored first. */
 async function storeWaiting(
   tx: Transaction,
   key: WaitingKey,

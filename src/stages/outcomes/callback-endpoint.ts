@@ -15,7 +15,7 @@ import { Batchers } from '../../platform/postgres/batchers.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 
 export type CallbackEndpointDeps<Report> = {
-  /** Per merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
+  /** By merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
   readers: ReadonlyMap<string, CallbackReader<Vouched<Report>>>
   ledger: Ledger
   clock: Clock
@@ -25,10 +25,10 @@ export type CallbackEndpointDeps<Report> = {
   took: Histogram
 }
 
-/** What differs between payouts and payins where the gateway calls back. */
+/** What differs between callbacks about payouts and about payins. */
 export type CalledBack<Report, Evidence> = {
   kind: CallbackKind
-  /** Transactions of one merchant at once. All that is said about one order is stored in its order, by one of them. */
+  /** Transactions of one merchant at once. One of them stores all reports about one order, in the order in which they came. */
   lanes: number
   evidenceOf: (merchantId: string, callback: Vouched<Report>) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
@@ -38,7 +38,7 @@ export type CalledBack<Report, Evidence> = {
 export const callbackPath = (kind: CallbackKind, merchantId: string): string =>
   `/callbacks/${kind}/${encodeURIComponent(merchantId)}`
 
-/** Takes callbacks in, and tells how long they wait: dispatch makes room for those of payouts. */
+/** Accepts callbacks, and measures how long they wait, because dispatch makes room for those of payouts. */
 export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
   readonly #about: CalledBack<Report, Evidence>
   readonly #deps: CallbackEndpointDeps<Report>
@@ -66,7 +66,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     this.#take = receiveCallbacks(server, { url, readers, answered, store, keep })
   }
 
-  /** Takes up some of what was kept for merchants that are in the settings again; returns how many ms to wait. */
+  /** Handles some kept callbacks of merchants that are in the settings again; returns how many ms to wait. */
   takeUpKept(): Promise<number> {
     const { kept, readers } = this.#deps
     return kept.takeUp([...readers.keys()], this.#take)
@@ -102,7 +102,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     }
   }
 
-  /** By merchant, the longest that a callback of theirs waited for its commit since this was last called, in ms. */
+  /** By merchant, the longest wait of a callback for its commit since the last call, in ms. */
   slowestMs(): ReadonlyMap<string, number> {
     const slowest = this.#slowestMs
     this.#slowestMs = new Map()

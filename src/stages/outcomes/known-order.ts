@@ -3,7 +3,7 @@ import type { KnownOrder } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { someKnownOrder } from './sql/known-order.ts'
 
-/** How the presence check asks about a payout that must exist at this account. */
+/** How the presence check asks about a payout that exists at this account. */
 export const askingAbout = (
   account: { merchantId: string; accountId: string },
   query: (mchOrderNo: string) => Promise<QueryAnswer>,

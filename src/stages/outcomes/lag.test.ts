@@ -30,7 +30,7 @@ const lags = sql<object, { merchantId: string; lagMs: number }>`
   select merchant_id, lag_ms from merchant_callback_lag order by merchant_id`
 const holdLag = sql<object>`select from merchant_callback_lag where merchant_id = 'acme' for update`
 
-test('how far callbacks of one merchant are behind is told whatever becomes of another’s', async (t) => {
+test('the lag of one merchant’s callbacks is reported even if that of another cannot be', async (t) => {
   const { db } = (await testLedger(t)).ledger
   let slowest = new Map([['acme', 300]])
   const report = new LagReport({
@@ -76,7 +76,7 @@ const left = sql<object, { merchantId: string }>`
   select merchant_id from merchant_callback_lag union all select merchant_id from early_cancels
   union all select merchant_id from cancelled_batches union all select merchant_id from kept_callbacks`
 
-test('what is swept of one merchant is swept whatever rows of another somebody holds', async (t) => {
+test('rows of one merchant are swept whatever rows of another are locked', async (t) => {
   const { db } = (await testLedger(t)).ledger
   const bound = sql<object>`set local lock_timeout = '2s'`
   const hash = Buffer.from('h')

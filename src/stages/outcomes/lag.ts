@@ -7,14 +7,14 @@ const EVERY_MS = 500
 const WORTH_TELLING_MS = 100
 
 export type LagReportDeps = {
-  /** By merchant, how long callbacks waited at most, in ms. */
+  /** By merchant, the longest wait of a callback, in ms. */
   endpoint: { slowestMs(): ReadonlyMap<string, number> }
   db: Database
   processId: string
   log: Logger
 }
 
-/** Tells dispatch, of each merchant by itself, how far this process is behind with its callbacks. */
+/** Reports to dispatch, each merchant by itself, how far this process is behind with its callbacks. */
 export class LagReport {
   readonly #deps: LagReportDeps
   #told = new Set<string>()
@@ -33,7 +33,7 @@ export class LagReport {
     return EVERY_MS
   }
 
-  /** One that is not told now is told at the next turn. */
+  /** If a report fails, the next turn repeats it. */
   async #tell(merchantId: string, lagMs: number): Promise<void> {
     const { db, processId, log } = this.#deps
     try {

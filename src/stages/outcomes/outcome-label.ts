@@ -1,4 +1,4 @@
-/** How metrics call what a decision came to: the end that was reached, `anomaly`, another state, or `absorbed`. */
+/** The name of a decision's outcome in metrics: the end that was reached, `anomaly`, another state, or `absorbed`. */
 export function outcomeLabel<State extends string>(
   decision: object,
   isEnd: (state: State) => boolean,

@@ -47,11 +47,11 @@ const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmation
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
 const exchange = {}
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
-/** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
+/** Moves time on: everything that waits is due, and everything unknown has been so for another minute. */
 const laterOn = sql<object>`
   update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
 
-/** What may grow by what is heard. */
+/** The tables that evidence may make grow. */
 const tableSizes = sql<object, { history: number; anomalies: number; outbox: number }>`
   select (select count(*)::int from history) as history, (select count(*)::int from anomalies) as anomalies,
     (select count(*)::int from outbox) as outbox`
@@ -65,7 +65,7 @@ const keptAndSaid = sql<object, { kept: number; said: number; note: string | nul
   from history where version is null and exchange is not null group by 3 order by 1 desc, 2 desc`
 const questions = sql<object, { state: string; queries: number; waitMs: number }>`
   select state, queries, (extract(epoch from due_at - updated_at) * 1000)::float8 as wait_ms from payouts`
-/** Everything is to be asked about in an hour, and was last asked about then. */
+/** payoutd asks about everything in an hour, and last asked `askedSecondsAgo`. */
 const waitLong = sql<{ askedSecondsAgo: number }>`
   update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
 const hasUtr = sql<{ payoutId: string; utr: string }>`
@@ -80,7 +80,7 @@ const refusesPaid = sql<object>`alter table payouts add constraint odd check (st
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
 
-/** `count` payouts of ₹100, claimed by a process whose answers are still to come. */
+/** `count` payouts of ₹100, claimed by a process that has no answers yet. */
 async function onTheWire(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -165,7 +165,7 @@ async function endpoint(t: TestContext, count: number) {
 
 describe('the callback endpoint', () => {
   for (const method of ['POST', 'GET'] as const) {
-    test(`settles by ${method}, and answers success once it is stored`, async (t) => {
+    test(`accepts a report by ${method}, and answers success once it is stored`, async (t) => {
       const { ledger, key, call } = await endpoint(t, 1)
       const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
       assert.deepEqual(await call(callbackQuery(paidFields(payout), key), method), [200, 'success'])
@@ -173,7 +173,7 @@ describe('the callback endpoint', () => {
     })
   }
 
-  test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
+  test('makes one transition of the same callback a hundred times at once, and answers success to each', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const query = callbackQuery(paidFields(payout), key)
@@ -186,7 +186,7 @@ describe('the callback endpoint', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('a wrong signature is 401 and changes nothing', async (t) => {
+  test('answers 401 to a wrong signature, and changes nothing', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const [status] = await call(callbackQuery(paidFields(payout), `${key}x`))
@@ -196,21 +196,21 @@ describe('the callback endpoint', () => {
     assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
   })
 
-  test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
+  test('answers 404 for an unknown merchant, and 400 to a request that is no callback', async (t) => {
     const { key, call } = await endpoint(t, 1)
     assert.equal((await call(callbackQuery({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
     assert.equal((await call(''))[0], 400)
     assert.equal((await call('amount=%ff&sign=1'))[0], 400)
   })
 
-  test('a good signature about an order nobody knows is kept as an anomaly and answered success', async (t) => {
+  test('stores a signed report about an unknown order as an anomaly, and answers success', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)
     const query = callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key)
     assert.deepEqual(await call(query), [200, 'success'])
     assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
   })
 
-  test('a payout is paid though its UTR and fee cannot be read, which a person is told once', async (t) => {
+  test('marks a payout paid though its UTR and fee are unreadable, and stores one anomaly about that', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const odd = callbackQuery(paidFields(payout, { channelPayNo: 'N123#45', fee: '5.00' }), key)
@@ -220,7 +220,7 @@ describe('the callback endpoint', () => {
     assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
   })
 
-  test('another amount, a contradiction, a status not in the contract: anomalies, and nothing changes', async (t) => {
+  test('makes anomalies of another amount, a contradiction, and an unlisted status, and changes nothing', async (t) => {
     const { ledger, key, call } = await endpoint(t, 3)
     const [a, b, c] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout]
     await call(callbackQuery(paidFields(a, { amount: '10100' }), key))
@@ -238,7 +238,7 @@ describe('the callback endpoint', () => {
     ])
   })
 
-  test('what another account reports settles nothing and is an anomaly, and what it does not find counts for nothing', async (t) => {
+  test('makes an anomaly of a report of another account, ends nothing by it, and ignores its "not found"', async (t) => {
     const { ledger, outcomeDeps } = await onTheWire(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const key = { merchantId: 'acme', mchOrderNo: payout.orderNo }
@@ -268,7 +268,7 @@ describe('the callback endpoint', () => {
     assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
   })
 
-  test('callbacks that say the same again and again are counted, and no table grows by them', async (t) => {
+  test('counts repeated callbacks, and no table grows by them', async (t) => {
     const { ledger, key, call } = await endpoint(t, 2)
     const [paid, odd] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     const contrary = callbackQuery(paidFields(paid, { status: '3' }), key)
@@ -293,7 +293,7 @@ describe('the callback endpoint', () => {
     ])
   })
 
-  test('something else each time about one order is kept a hundred times and counted beyond, but for what it completes', async (t) => {
+  test('keeps a hundred different reports about one order and counts the rest, but keeps any that complete it', async (t) => {
     const { ledger, outcomeDeps } = await onTheWire(t, 1)
     const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
     const says = (n: number, utr: string | null = null): PayoutEvidence => {
@@ -322,7 +322,7 @@ describe('the callback endpoint', () => {
     ])
   })
 
-  test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
+  test('answers 503 while the store is down, so that the gateway calls again', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const query = callbackQuery(paidFields(payout), key)
@@ -333,7 +333,7 @@ describe('the callback endpoint', () => {
     assert.deepEqual(await call(query), [200, 'success'])
   })
 
-  test('a UTR that another payout has, of any merchant, is an anomaly that names both, and changes nothing', async (t) => {
+  test('makes an anomaly of a UTR that another payout, of any merchant, has; it names both, and changes nothing', async (t) => {
     const { ledger, config, key, call } = await endpoint(t, 4)
     await accepted(ledger, config, [command('theirs', { merchantId: 'bolt' })])
     await ledger.db.run(hasUtr, { payoutId: 'theirs', utr: 'SBIN0009' })
@@ -367,7 +367,7 @@ describe('the callback endpoint', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('payouts that come to one UTR together are told of up to the twentieth that has it', async (t) => {
+  test('stores anomalies about payouts that get one UTR together up to the twentieth that has it', async (t) => {
     const { ledger, outcomeDeps } = await onTheWire(t, 25)
     const payouts = await payoutsOf(ledger)
     const report = ({ orderNo, payoutId }: StoredPayout): PayoutEvidence => {
@@ -393,7 +393,7 @@ describe('the callback endpoint', () => {
     assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
   })
 
-  test('what is said later about a payout counts later, though what came before it waits for another payout', async (t) => {
+  test('applies reports about a payout in their order, even if the first waits for another payout', async (t) => {
     const { ledger, key, call } = await endpoint(t, 40)
     const [locked, ...others] = (await payoutsOf(ledger)) as [StoredPayout, ...StoredPayout[]]
     const calls: ReturnType<typeof call>[] = []
@@ -402,14 +402,14 @@ describe('the callback endpoint', () => {
       calls.push(...[locked, ...others].map((payout) => call(callbackQuery(paidFields(payout), key))))
       await eventually('a batch that waits', async () => (await ledger.db.run(waiters, {})).length > 0)
       calls.push(...others.map((payout) => call(callbackQuery(paidFields(payout, { status: '3' }), key))))
-      // The other transaction, if there is one, has its turn.
+      // Gives the other transaction, if there is one, time to run.
       await Promise.race([calls.at(-1), pause(100)])
     })
     await Promise.all(calls)
     assert.deepEqual(new Set((await payoutsOf(ledger)).map(({ state }) => state)), new Set(['paid']))
   })
 
-  test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
+  test('neither deadlocks nor loses a callback that comes before the answer to its apply', async (t) => {
     const { ledger, key, call, outcomeDeps } = await endpoint(t, 400)
     const payouts = await payoutsOf(ledger)
     const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
@@ -478,7 +478,7 @@ describe('the poller', () => {
     return { ...wire, processAll, turn }
   }
 
-  test('a process that died: its payouts become unknown, are asked about, and settle', async (t) => {
+  test('makes the payouts of a process that died unknown, asks about them, and they end', async (t) => {
     const answers: QueryAnswer[] = []
     const { ledger, processAll } = await poller(t, 1, async () => answers.shift() as QueryAnswer)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -495,7 +495,7 @@ describe('the poller', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('proved absent: sent again under the same order number, as another attempt, which a late "failed" of the first does not end', async (t) => {
+  test('once absence is confirmed, sends again under the same order number as another attempt; a late "failed" of the first does not end it', async (t) => {
     let known: string | undefined
     const { ledger, processAll, claimNext, outcomeDeps } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
@@ -541,13 +541,13 @@ describe('the poller', () => {
     assert.deepEqual(await anomaliesOf(ledger), [])
   })
 
-  test('without an order that is known to exist, "not found" proves nothing, however often it is said', async (t) => {
+  test('confirms no absence without an order that is known to exist, however often the gateway answers "not found"', async (t) => {
     const { ledger, processAll } = await poller(t, 1, async () => notFound)
     for (let i = 0; i < 6; i++) await processAll()
     assert.equal((await payoutsOf(ledger))[0]?.state, 'unknown')
   })
 
-  test('when the known order is not found either, we ask in the wrong place, and nothing is proved', async (t) => {
+  test('confirms no absence if the gateway does not find the known order either: payoutd asks in the wrong place', async (t) => {
     const { ledger, processAll, outcomeDeps } = await poller(t, 2, async () => notFound)
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     const answer = {
@@ -568,7 +568,7 @@ describe('the poller', () => {
     )
   })
 
-  test('an answer that cannot be true waits for the next question like any other, and is one anomaly', async (t) => {
+  test('asks again after an answer that cannot be true, with the usual wait, and stores one anomaly', async (t) => {
     let asked = 0
     const { ledger, processAll } = await poller(t, 1, async () => {
       asked++
@@ -584,7 +584,7 @@ describe('the poller', () => {
     assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
   })
 
-  test('an answer that the database refuses is one anomaly, and the payout is asked about again', async (t) => {
+  test('stores one anomaly if the database refuses an answer, and asks about the payout again', async (t) => {
     let asked = 0
     const { ledger, processAll } = await poller(t, 1, async () => {
       asked++
@@ -596,7 +596,7 @@ describe('the poller', () => {
     assert.deepEqual([await anomaliesOf(ledger), asked], [['not-stored'], 2])
   })
 
-  test('a request of ours that comes back about a payout that waits has the gateway asked, and fences nobody', async (t) => {
+  test('asks the gateway if a request of ours comes back about a waiting payout, and fences nobody', async (t) => {
     const { ledger, config, merchant, outcomeDeps } = await onTheWire(t, 0)
     await accepted(ledger, config, [command('waits')])
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -617,7 +617,7 @@ describe('the poller', () => {
     ])
   })
 
-  test('a request of ours that comes back keeps what waits from being claimed until the gateway has answered', async (t) => {
+  test('keeps a waiting payout from being claimed, if a request of ours comes back, until the gateway has answered', async (t) => {
     const { ledger, config, merchant, outcomeDeps, claimNext } = await onTheWire(t, 0)
     await accepted(ledger, config, [command('waits')])
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -635,7 +635,7 @@ describe('the poller', () => {
     assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
   })
 
-  test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
+  test('asks the gateway at once after a callback in doubt, and not again soon after that', async (t) => {
     let asked = 0
     const { ledger, merchant, processAll, turn, outcomeDeps } = await poller(t, 1, async () => {
       asked++
@@ -677,7 +677,7 @@ describe('the poller', () => {
     ])
   })
 
-  test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {
+  test('absorbs the answer to a query if a callback came while it was under way', async (t) => {
     const question = Promise.withResolvers<void>()
     const callback = Promise.withResolvers<void>()
     const { ledger, processAll, outcomeDeps } = await poller(t, 1, async () => {

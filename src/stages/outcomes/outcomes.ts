@@ -21,15 +21,15 @@ import { cutText } from '../../text/text.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
 
-/** What a callback or a query said about one order of one merchant; times by the database's clock. */
+/** What a callback or a query reported about one order of one merchant; times by the database's clock. */
 export type PayoutEvidence = {
   merchantId: string
   mchOrderNo: string
-} /** `accountIds`: of the merchant's gateway accounts, those that signed it. */ & (
+} /** `accountIds`: the gateway accounts of the merchant that signed the callback. */ & (
   | { source: 'CALLBACK'; report: OrderReport; accountIds: readonly string[] }
   /**
-   * `accountId`: whose gateway was asked; `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's
-   * settings that this is from, of which something is concluded only while they are in force.
+   * `accountId`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
+   * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
    */
   | ({
       source: 'QUERY'
@@ -43,15 +43,15 @@ export type PayoutEvidence = {
 export type OutcomesDeps = {
   ledger: Ledger
   decisions: Decisions
-  /** By merchant, of the account in its settings. */
+  /** By merchant: the query policy of the account in its settings. */
   queryPolicies: ReadonlyMap<string, QueryPolicy>
   counted: Counter<'source' | 'outcome'>
   log: Logger
 }
 
 /**
- * The one way by which the gateway's word changes a payout: load, decide, store, in one transaction.
- * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
+ * The only way by which the gateway's reports change a payout: load, decide and store, in one transaction. Reports about one
+ * payout apply in their order. Resolves once everything is stored, to one result per item.
  */
 export async function applyEvidenceBatch(
   evidence: readonly PayoutEvidence[],
@@ -89,8 +89,8 @@ export async function applyEvidenceBatch(
 }
 
 /**
- * Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. Nor would it
- * be known whether the order of one that failed is alive: it may be what was said before, and came late.
+ * Makes payoutd ask about payouts that it does not ask about otherwise, such as ended ones: after a callback in doubt, which
+ * would have no effect, and after a report that the order of a failed payout is alive, which may be an older one that came late.
  */
 async function queryAboutDoubtful(
   tx: Transaction,
@@ -124,7 +124,7 @@ function queryPolicyFor(
     : inconclusive(evidence.queryPolicy)
 }
 
-/** The same evidence without what is only kept to be read. */
+/** The same evidence without the parts that are only stored for people to read. */
 export function withoutTexts(evidence: PayoutEvidence): PayoutEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
   const { answer } = evidence
@@ -146,7 +146,7 @@ function decide(
   const from = evidence.source === 'CALLBACK' ? evidence.accountIds : [evidence.accountId]
   if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, evidence)
   const report = reportIn(evidence)
-  // Whoever reports an order that no attempt is known to be alive of has it.
+  // An account that reports an order without a known live attempt has that order.
   const payout = known.accountId === null && !report?.doubt ? { ...known, accountId: from[0] ?? null } : known
   if (report && mayShowOrder(report) && cannotBeThere(known))
     return reportedThere(payout, report, evidence.source)
@@ -163,7 +163,7 @@ function decide(
   }
 }
 
-/** Only the account that an attempt was sent to can say what became of it. */
+/** Only the account that payoutd sent an attempt to can report its outcome. */
 function otherAccount(
   { merchantId, payoutId, orderNo, accountId }: Payout,
   from: readonly string[],
@@ -212,13 +212,13 @@ function unknownOrder(evidence: PayoutEvidence): Decision {
   }
 }
 
-/** Anybody who may use the merchant's account may make orders; one that payoutd asks about was in the ledger. */
+/** Anybody with access to the merchant's account can create orders; one that payoutd asks about was in the ledger. */
 const ofUnknownOrder = ({ source }: PayoutEvidence): { kind: string; detail: string } =>
   source === 'CALLBACK'
     ? { kind: 'unknown-order', detail: 'a signed report came for an order that was never sent from here' }
     : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
 
-/** Where the gateway calls back about payouts. */
+/** The callback endpoint for payouts. */
 export const payoutCallbackEndpoint = (deps: OutcomesDeps & CallbackEndpointDeps<OrderReport>) =>
   new CallbackEndpoint<OrderReport, PayoutEvidence>(
     {

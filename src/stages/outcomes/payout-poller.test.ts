@@ -17,13 +17,13 @@ import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payou
 const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const HANGING = 200
 
-/** Every payout is unknown, and asked about next; those of acme waited for longest. */
+/** Makes every payout unknown and due for a query; those of acme have waited longest. */
 const allUnknown = sql<object>`
   update payouts
   set state = 'unknown', attempt = 1, ready = false, unknown_since = now(),
       due_at = now() - case merchant_id when 'acme' then interval '1 hour' else interval '1 second' end`
 
-/** What time alone moves: a schedule, an ended lease, and a deadline of one that is asked about. */
+/** What time alone changes: a schedule, an ended lease, and the deadline of a payout that payoutd asks about. */
 const timersOfAcme = sql<object>`
   update payouts
   set state = case payout_id when 'scheduled' then 'held' when 'leased' then 'submitting' else state end,
@@ -61,7 +61,7 @@ const pollerOf = (t: TestContext, ledger: Ledger, queriers: PayoutPollerDeps['qu
 const statesOf = async (ledger: Ledger) =>
   Object.fromEntries((await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]))
 
-test('timers of payouts that the database refuses hold up no other payout, however many of one merchant they are', async (t) => {
+test('timers of payouts that the database refuses hold up no other payout, however many one merchant has', async (t) => {
   const { ledger, config } = await testLedger(t)
   const refused = Array.from({ length: 60 }, (_, i) => `refused${i}`)
   const ofAcme = [...refused, 'a'].map((id) => command(id))
@@ -78,7 +78,7 @@ test('timers of payouts that the database refuses hold up no other payout, howev
   assert.deepEqual(new Set(refused.map((id) => states[id])), new Set(['held']))
 })
 
-test('a payout whose time has come, and that the database refuses, is one anomaly, however often it is tried', async (t) => {
+test('a due payout that the database refuses is one anomaly, however often payoutd tries', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(
     ledger,
@@ -99,7 +99,7 @@ test('a payout whose time has come, and that the database refuses, is one anomal
   ])
 })
 
-test('a payout that cannot be marked as asked about keeps the gateway from being asked about no other', async (t) => {
+test('payoutd asks about all other payouts if one cannot be marked as asked about', async (t) => {
   const { ledger, config } = await testLedger(t)
   const ofAcme = ['refused', 'a'].map((id) => command(id))
   await accepted(ledger, config, [...ofAcme, command('b', { merchantId: 'bolt' })])
@@ -128,7 +128,7 @@ test('a payout that cannot be marked as asked about keeps the gateway from being
   assert.deepEqual(asked, new Set(others))
 })
 
-test('timers of one merchant that take long hold up no other merchant', async (t) => {
+test('slow timers of one merchant hold up no other merchant', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('a'), command('b', { merchantId: 'bolt' })])
   await ledger.db.run(scheduled, {})
@@ -141,7 +141,7 @@ test('timers of one merchant that take long hold up no other merchant', async (t
   assert.equal((await statesOf(ledger)).a, 'held')
 })
 
-test('while all queries of one merchant hang, timers run and another merchant is asked about', async (t) => {
+test('while all queries of one merchant hang, timers run and payoutd queries for another merchant', async (t) => {
   const { ledger, config } = await testLedger(t)
   const ids = ['scheduled', 'leased', 'expired', ...Array.from({ length: HANGING }, (_, i) => `a${i}`)]
   await accepted(ledger, config, [...ids.map((id) => command(id)), command('b', { merchantId: 'bolt' })])

@@ -15,7 +15,7 @@ import { someKnownOrder } from './sql/known-order.ts'
 export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
 
-/** Time alone moves payouts of a merchant that is not in the settings; whoever has the merchant asks at once. */
+/** For a merchant that is not in the settings: only time changes its payouts. A process that has the merchant asks at once. */
 const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [0],
   graceMs: 0,
@@ -29,7 +29,7 @@ const OUTCOMES = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' }
 /** A payout that is due. `isFenced`: its merchant is. */
 type DuePayout = Payout & { isFenced: boolean }
 
-/** Lets scheduled payouts go, notices ended leases and deadlines, and asks the gateway what became of the others. */
+/** Queues scheduled payouts, handles ended leases and deadlines, and asks the gateway about the outcome of the others. */
 export const payoutPoller = (deps: PayoutPollerDeps) =>
   new Poller<PayoutKey, DuePayout, Decision, QueryAnswer, PayoutEvidence>(
     {
@@ -49,7 +49,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
         return payouts.map((payout) => ({ ...payout, isFenced }))
       },
       async decide(tx, { isFenced, ...payout }, querier) {
-        // It may have been sent all the same, so that it must not expire.
+        // It may have been sent all the same, so it must not expire.
         if (isFenced && mustWait(payout)) return postpone(payout, tx.now + LATER_MS)
         const decision = deps.decisions.onTimer(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
         if (!('ask' in decision)) return decision
@@ -69,13 +69,13 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
     deps,
   )
 
-/** What was never sent, as far as a fenced ledger knows, or is to be cancelled, is the recovery's to decide about. */
+/** The recovery decides about payouts that a fenced ledger believes unsent, or that are to be cancelled. */
 const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
   attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
 
 /**
- * Nobody can be asked. A person sees that at once where the settings in force lack the account; processes whose settings are
- * not in force leave the payout to those that have them. Of a merchant that is not in these settings it is so at the deadline.
+ * payoutd cannot ask about this payout. If the settings in force lack the account, it goes to review at once; a process whose
+ * settings are not in force leaves it to the others. If the merchant is not in these settings, it goes to review at its deadline.
  */
 async function withoutAccount(
   tx: Transaction,

@@ -12,7 +12,7 @@ import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
 
-/** How one gateway account of a merchant is asked about an order. */
+/** How to ask one gateway account of a merchant about an order. */
 export type Querier<Answer> = {
   accountId: string
   queryPolicy: QueryPolicy
@@ -24,36 +24,36 @@ export type Querier<Answer> = {
 
 export type PollerDeps<Answer> = {
   ledger: Ledger
-  /** By merchant: the account in its settings, and former ones behind it. */
+  /** By merchant: the account in its settings, then its former ones. */
   queriers: ReadonlyMap<string, readonly [Querier<Answer>, ...Querier<Answer>[]]>
   presenceCheck: Pick<PresenceCheck, 'found' | 'holds'>
   log: Logger
 }
 
-/** What differs between payouts and payins where time passes and nobody calls back. */
+/** What differs between payouts and payins when time passes without a callback. */
 export type Polled<Key, Item, Decision, Answer, Evidence> = {
   kind: CallbackKind
   /** Queries under way at once, in one process. */
   mostQueries: number
-  /** Merchants of whom something is taken at once: each uses a connection. */
+  /** Merchants handled at once: each uses a connection. */
   mostAtOnce: number
-  /** Of each merchant, what time alone moves in one turn. */
+  /** How many items of each merchant time alone changes in one turn. */
   mostTimers: number
   /** How long to wait after a turn in which nothing moved. */
   idleMs: number
   keyOf: (key: Key) => string
-  /** How an anomaly names it. */
+  /** How an anomaly names the item. */
   about: (key: Key) => Omit<SaidAbout, 'source'>
-  /** Due, and not to be asked about: up to `ofEach` of each merchant. */
+  /** Due items that need no query: up to `ofEach` of each merchant. */
   findTimers: (db: Database, ofEach: number, merchantIds: string[]) => Promise<Key[]>
-  /** Due, and to be asked about, in the slots of each merchant. */
+  /** Due items that need a query, within the limits of each merchant. */
   findQuestions: (db: Database, limits: { merchantIds: string[]; limits: number[] }) => Promise<Key[]>
   transaction: <Result>(db: Database, work: (tx: Transaction) => Promise<Result>) => Promise<Result>
-  /** Those of one merchant that are still due, locked. */
+  /** Locks those of one merchant that are still due. */
   lock: (tx: Transaction, merchantId: string, keys: readonly Key[]) => Promise<Item[]>
   /**
-   * What time alone does to one. `ask`: the gateway is to be asked, as soon as there is a slot; `postponed`: so that nobody
-   * else asks until then. Without a `querier` nobody can be asked.
+   * What time alone does to one item. `ask`: payoutd asks the gateway as soon as there is a slot; `postponed`: keeps other
+   * processes from asking until then. Without a `querier` payoutd cannot ask.
    */
   decide: (
     tx: Transaction,
@@ -61,19 +61,19 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
     querier: Querier<Answer> | undefined,
   ) => Promise<Decision | { ask: Queried; postponed: (until: Instant) => Decision }>
   store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
-  /** What an answer tells of the order. */
+  /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
-  /** An order of this account of which the gateway itself said that it exists; null: there is none. */
+  /** An order of this account that the gateway itself has reported; null: there is none. */
   knownOrder: (db: Database, account: { merchantId: string; accountId: string }) => Promise<string | null>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
 }
 
-/** An order that is asked about; null: it has no number yet. */
+/** An order to ask about. `orderNo` null: it has no number yet. */
 export type Queried = { merchantId: string; payoutId: string | null; orderNo: string | null }
 
-/** Whose answer it is, when it was asked for, and what it counts for. */
+/** Which account answered, when payoutd asked, and what the answer counts for. */
 export type QueryContext = {
   accountId: string
   queryPolicy: QueryPolicy
@@ -84,17 +84,17 @@ export type QueryContext = {
 
 type Nothing = { nothing: true }
 
-/** `mayAsk`: a slot is held for the question. */
+/** `mayAsk`: the item holds a slot for a query. */
 type Due<Key> = Key & { mayAsk: boolean }
 
-/** What came of one that was due, and what is to be asked about it. */
+/** The decision about a due item, and the query to make about it. */
 type Taken<Decision, Answer> = { decision: Decision | Nothing; question?: Question<Answer> }
 
 type Question<Answer> = { order: Queried; querier: Querier<Answer>; askedAt: Instant }
 
 /**
- * Looks after what is due: lets time alone do what it does, and asks the gateway about what nobody called back about. What
- * time alone moves waits for no query, and no merchant waits for another.
+ * Handles due items: applies what time alone changes, and asks the gateway about orders without a callback. Time-driven changes
+ * wait for no query, and no merchant waits for another.
  */
 export class Poller<
   Key extends { merchantId: string },
@@ -135,8 +135,8 @@ export class Poller<
   }
 
   /**
-   * Asks about orders of which a callback was lost while their merchant was not in the settings, ended or not;
-   * returns how many ms to wait before the next turn.
+   * Asks about orders that lost a callback while their merchant was not in the settings, ended or not. Returns how many ms to
+   * wait before the next turn.
    */
   queryLost(sign: () => void): Promise<number> {
     return this.#lost.turn((lost) => {
@@ -173,7 +173,7 @@ export class Poller<
     )
   }
 
-  /** Of one merchant. What is no longer due comes to nothing. */
+  /** Handles due items of one merchant. Does nothing about an item that is no longer due. */
   async #take(due: readonly Due<Key>[]): Promise<Taken<Decision, Answer>[]> {
     const { keyOf, transaction, lock, store } = this.#polled
     const [{ merchantId }] = due as readonly [Due<Key>]
@@ -195,18 +195,18 @@ export class Poller<
     const decision = await this.#polled.decide(tx, item, querier)
     if (!('ask' in decision)) return { decision }
     if (!querier || !mayAsk) return { decision: { nothing: true } }
-    // Nobody else asks meanwhile: two queries, the second for the presence check.
+    // Keeps other processes from asking for as long as two queries take; the second is for the presence check.
     const postponed = decision.postponed(tx.now + 2 * querier.timeoutMs)
     return { decision: postponed, question: { order: decision.ask, querier, askedAt: tx.now } }
   }
 
-  /** Of the account that has the order; undefined: it is not in these settings. */
+  /** The querier of the account that has the order; undefined: the account is not in these settings. */
   #querierFor({ merchantId, accountId }: { merchantId: string; accountId: string | null }) {
     const queriers = this.#deps.queriers.get(merchantId)
     return queriers && accountWith(queriers, accountId)
   }
 
-  /** Resolves to what the gateway told of the order, once that is stored. */
+  /** Resolves to what the gateway reported about the order, once that is stored. */
   async #query({ order, querier, askedAt }: Question<Answer>): Promise<QueryOutcome> {
     const { merchantId, payoutId, orderNo } = order
     if (orderNo === null) return 'nothing'
@@ -229,7 +229,7 @@ export class Poller<
     }
   }
 
-  /** Whether a "not found" counts, as the same settings find an order that is known to exist. */
+  /** Whether a "not found" counts: only if the same settings find an order that is known to exist. */
   async #checkPresence(
     merchantId: string,
     orderNo: string,

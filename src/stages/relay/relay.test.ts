@@ -121,7 +121,7 @@ async function assertAllInOrder(
   )
 }
 
-test('with 8 writers that commit out of order and a relay that freezes, every message comes, each key in order', async (t) => {
+test('with 8 writers that commit out of order and a relay that freezes, every message is published, each key in order', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   await versionedKeys(db)
@@ -155,7 +155,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
       const failed = Math.random() < 0.1
       await db
         .transaction('test', async (tx) => {
-          // Locked in the order of the keys, yet xids are given out in any order, and so are commits.
+          // Locks follow the order of the keys, but xids and commits come in any order.
           await write(tx, pick(4).sort())
           if (failed) throw new Error('rolled back')
         })
@@ -182,7 +182,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
   await assertAllInOrder(t, db, records)
 })
 
-test('a publish that fails loses nothing: the same messages come with the next turn, under the same event ids', async (t) => {
+test('a publish that fails loses nothing: the next turn publishes the same messages under the same event ids', async (t) => {
   const { ledger } = await testLedger(t)
   await versionedKeys(ledger.db)
   await ledger.db.transaction('test', (tx) => write(tx, pick(5)))
@@ -228,7 +228,7 @@ const message = (topic: string, key: string, value: Buffer): OutboxRow => ({
   ...{ type: 'test', headers: null, about: null },
 })
 
-test('a message that Kafka refuses is put aside and told, and stops neither its neighbours nor those behind it', async (t) => {
+test('a message that Kafka refuses is put aside and logged, and stops neither its neighbours nor later ones', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   const topic = await newTopic(2, { 'max.message.bytes': '4000' })
@@ -278,7 +278,7 @@ test('a message that Kafka refuses is put aside and told, and stops neither its 
   assert.equal(lines.length, 2)
 })
 
-test('what Kafka refuses of one request is put aside in one statement, however many messages', async (t) => {
+test('messages of one request that Kafka refuses are put aside in one statement, however many they are', async (t) => {
   const { ledger } = await testLedger(t)
   const rows = KEYS.flatMap((key) => [1, 2, 3].map((n) => message('refused', key, Buffer.from(String(n)))))
   await ledger.db.transaction('test', (tx) => storeOutbox(tx, rows))
@@ -300,7 +300,7 @@ test('what Kafka refuses of one request is put aside in one statement, however m
 
 const DEAD_LETTER = 336_000
 
-test('large messages leave in turns of some MB, each request forgotten as it is acknowledged, and hold up no other topic', async (t) => {
+test('large messages leave in turns of some MB, each request is deleted once acknowledged, and no other topic waits', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   const large = Buffer.alloc(DEAD_LETTER, 'x')
@@ -343,7 +343,7 @@ const turnBytes = sql<
   { bytes: number }
 >`select coalesce(sum(octet_length(value)), 0)::int as bytes from outbox`
 
-test('a turn reads no more than some MB, of every shard its part', async (t) => {
+test('a turn reads no more than some MB, with a part from every shard', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   const large = Buffer.alloc(DEAD_LETTER, 'x')
@@ -362,7 +362,7 @@ test('a turn reads no more than some MB, of every shard its part', async (t) => 
   assert.equal((await db.run(turnBytes, {}))[0]?.bytes, (100 - 2 * SHARDS) * DEAD_LETTER)
 })
 
-test('a topic that is missing waits by itself: others are published, and it once it is there, each key in order', async (t) => {
+test('a missing topic waits by itself: others are published, and it is once it exists, each key in order', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   const there = await newTopic()
@@ -407,10 +407,10 @@ const countOf = sql<{ topic: string }, { count: bigint }>`
 const marks = sql<object, { below: bigint; position: bigint }>`
   select min(done_below) as below, (select last_value from outbox_position_seq) as position from relay_shards`
 
-/** So long after each other a relay moves its marks. */
+/** How often a relay moves its marks. */
 const RENEW_MS = 3_000
 
-test('what is deleted while somebody keeps a snapshot is not looked through again', async (t) => {
+test('a relay does not scan again rows that were deleted while a snapshot is held', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   await versionedKeys(db)
@@ -428,7 +428,7 @@ test('what is deleted while somebody keeps a snapshot is not looked through agai
   })
 })
 
-test('what is committed long after it took its position is published, however far the relay has come', async (t) => {
+test('a message committed long after it took its position is published, however far the relay has come', async (t) => {
   const { db, records, relay } = await relaying(t)
   const [late, ...others] = KEYS as [string, ...string[]]
   let turn = 0
@@ -447,7 +447,7 @@ test('what is committed long after it took its position is published, however fa
   await assertAllInOrder(t, db, records)
 })
 
-test('who was given the rights of before the marks, and may not see which positions were given out, relays all the same', async (t) => {
+test('a role with rights from before the marks, which may not read the last position, relays all the same', async (t) => {
   const { ledger, config } = await testLedger(t)
   await versionedKeys(ledger.db)
   const role = `runner_${randomUUID().replaceAll('-', '')}`
@@ -467,7 +467,7 @@ test('who was given the rights of before the marks, and may not see which positi
   await assertAllInOrder(t, ledger.db, records)
 })
 
-test('what is committed late is published also where nothing was committed between its position and the mark', async (t) => {
+test('a message committed late is published even if nothing was committed between its position and the mark', async (t) => {
   const { db, records, relay } = await relaying(t)
   let turn = 0
   for (; turn < 3; turn++) await relay.turn(turn * RENEW_MS)
@@ -487,7 +487,7 @@ for (const [copied, underWay] of [
   ['', false],
   [' while a transaction was under way', true],
 ] as const)
-  test(`where positions are given out anew, as in a copy of the tables without their sequences${copied}, all is published`, async (t) => {
+  test(`if positions start again, as in a copy of the tables without their sequences${copied}, all is published`, async (t) => {
     const { db, records, relay } = await relaying(t)
     const other = Promise.withResolvers<void>()
     let turn = 0
@@ -514,7 +514,7 @@ for (const [copied, underWay] of [
     await assertAllInOrder(t, db, records)
   })
 
-test('where they are, and are past the marks before the next relay begins, all is published', async (t) => {
+test('if positions start again, and are past the marks before the next relay begins, all is published', async (t) => {
   const { db, records, relay } = await relaying(t)
   const writeAll = () => db.transaction('test', (tx) => write(tx, KEYS))
   for (let turn = 0; turn < 4; turn++) {
@@ -533,7 +533,7 @@ test('where they are, and are past the marks before the next relay begins, all i
 const leaveAnHourAhead = sql<object>`
   update relay_shards set owner = 'crashed', lease_until = now() + interval '1 hour'`
 
-test('a lease that a clock made which was ahead, and is put back, holds nothing up', async (t) => {
+test('a lease from a clock that was ahead, and was set back since, holds nothing up', async (t) => {
   const { ledger } = await testLedger(t)
   const { db } = ledger
   await relayOf(db, async () => undefined).turn(0)
@@ -551,7 +551,7 @@ for (const [what, isRefused] of [
   ['published', false],
   ['refused', true],
 ] as const)
-  test(`where another server took over meanwhile, and gave the same positions out, what was ${what} of the former one takes nothing along`, async (t) => {
+  test(`if another server took over meanwhile and gave out the same positions, messages ${what} from the former one delete none of its own`, async (t) => {
     const { ledger } = await testLedger(t)
     const { db } = ledger
     const rowsOf = (version: string) => KEYS.map((key) => message('events', key, Buffer.from(version)))

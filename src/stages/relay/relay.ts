@@ -18,13 +18,13 @@ import {
 
 export type RelayDeps = {
   db: Database
-  /** One that fails with its topic alone. */
+  /** A publisher for the topic alone, so that its failures touch no other topic. */
   publisherOf: (topic: string) => Pick<Publisher, 'publish'>
   owner: string
   shards: number
   published: Counter<'topic'>
   refused: Counter<'topic' | 'reason'>
-  /** Topics give signs of their own. */
+  /** Each topic gives its own signs of life. */
   heartbeats: Omit<Heartbeats, 'silences' | 'failures' | 'forget'>
   log: Logger
 }
@@ -32,29 +32,28 @@ export type RelayDeps = {
 const LEASE_MS = 10_000
 /** Renewed well before it ends, so that a slow publish does not lose it. */
 const RENEW_MS = 3_000
-/** Of one topic in one shard, in a turn. Usual messages never come near the bytes. */
+/** The limits for one topic in one shard, per turn. Usual messages never come near the limit in bytes. */
 const PER_QUEUE = 250
 const PER_QUEUE_BYTES = 512 * 1024
-/** Published, and then deleted, together: a request's worth. */
+/** How many bytes are published, and then deleted, together: one request. */
 const PIECE_BYTES = 768 * 1024
 const IDLE_MS = 20
-/** A topic that takes longer goes on by itself, beside the turns of the others. */
+/** How long a turn waits for its topics. A slower topic goes on by itself, beside the turns of the others. */
 const PATIENCE_MS = 250
 const LONGEST_REST_MS = 5_000
 
 /**
- * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the
- * messages under the same event ids. Any number of relays may run: each shard has one owner by lease, and
- * one that was frozen past its lease can only repeat what its successor published. A message that Kafka refuses is put
- * aside, so that it stops no other: later ones of its key go on, and who reads the topic finds a gap in the versions.
- * Topics share nothing: one that is slow is left to itself, and one that fails is tried again after a pause, while the
- * others go on. The messages of a topic and key keep their order.
+ * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the messages under the same
+ * event ids. Any number of relays may run: each shard has one owner by lease, and a relay that was frozen past its lease can
+ * only repeat what its successor published. The relay puts a message that Kafka refuses aside, so that it stops no other: later
+ * ones of its key go on, and consumers of the topic find a gap in the versions. Topics share nothing: a slow one runs by itself,
+ * and a failed one is tried again after a pause, while the others go on. The messages of a topic and key keep their order.
  */
 export class Relay {
   readonly #deps: RelayDeps
   #renewAt = 0
   readonly #moving = new Map<string, Promise<void>>()
-  /** Topics that failed and are to be tried again after a pause. */
+  /** Topics that failed, and pause before the next try. */
   readonly #resting = new Set<string>()
   /** By topic: how often it has failed in a row. */
   readonly #failures = new Map<string, number>()
@@ -112,7 +111,7 @@ export class Relay {
     }
   }
 
-  /** Returns what Kafka refuses, with its reason; it has everything else. */
+  /** Returns the messages that Kafka refuses, with the reasons. Kafka has all others. */
   async #publish(topic: string, rows: readonly Outgoing[]): Promise<Map<Outgoing, string>> {
     const { publisherOf, heartbeats } = this.#deps
     const messages = new Map(rows.map((row) => [toMessage(row), row]))
@@ -163,7 +162,7 @@ export class Relay {
     }
   }
 
-  /** Finishes what is in hand, and hands its shards to whoever comes next. No turn may follow. */
+  /** Finishes the messages under way, and frees its shards for the next relay. No turn may follow. */
   async leave(): Promise<void> {
     this.#leaving.abort()
     await Promise.all(this.#moving.values())

@@ -2,19 +2,18 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 export type CallbackKind = 'payout' | 'payin'
 
-/** Of one callback; `queryHash` is over its query string as it came. */
+/** The key of one callback; `queryHash` is over its query string as it came. */
 export type KeptKey = { merchantId: string; kind: CallbackKind; orderNo: string; queryHash: Buffer }
 
-/** `arrived`: when it came, as the database writes it: to the microsecond. */
+/** `arrived`: when it came, as the database writes it, to the microsecond. */
 type KeptArrival = { arrived: string }
 
 type Bounds = { mostOfOrder: number; mostOfMerchant: number; most: number }
 
 /**
- * Keeps a callback about an order that the ledger has, once, and where there is room: all limits together bound what a
- * stranger can fill. Counting stops at the limits, and nothing is counted for an order that nobody knows: without the `case` it
- * would be, before anything else (200 ms where the table is full). Of an order of which one finds no room, it is noted that
- * one was lost.
+ * Keeps a callback about a known order, once, if there is room: the limits bound how much a stranger can store. Counting stops
+ * at the limits. The `case` keeps Postgres from counting first for an unknown order (200 ms when the table is full). If there
+ * is no room, notes that a callback of the order was lost.
  */
 export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown: boolean; isKept: boolean }>`
   with asked as materialized (
@@ -51,7 +50,7 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
   )
   select is_known, is_kept from told`
 
-/** Of these merchants, in the order in which they came, from behind the given one on. */
+/** Kept callbacks of these merchants, in the order in which they came, after the given one. */
 export const keptCallbacks = sql<
   { kind: CallbackKind; merchantIds: string[]; limit: number } & KeptArrival & Omit<KeptKey, 'kind'>,
   KeptKey & KeptArrival & { sealed: Buffer }
@@ -64,7 +63,7 @@ export const keptCallbacks = sql<
   order by at, merchant_id, order_no, query_hash
   limit ${'limit'}`
 
-/** One process at a time takes up callbacks of a kind; no row where another one does. */
+/** One process at a time handles the kept callbacks of a kind. Returns no row while another process does. */
 export const takeTurn = sql<{ kind: CallbackKind; forMs: number }, { holder: string }>`
   insert into kept_callback_turns as t (kind, holder, until)
   values (${'kind'}, gen_random_uuid(), now() + ${'forMs'} * interval '1 millisecond')
@@ -77,7 +76,7 @@ export const endTurn = sql<{ kind: CallbackKind; holder: string }>`
 
 type KeptKeys = { kind: CallbackKind; merchantIds: string[]; orderNos: string[]; queryHashes: Buffer[] }
 
-/** What somebody holds stays, and is taken up once more. */
+/** Leaves rows that another transaction has locked; they are handled once more. */
 export const deleteKeptCallbacks = sql<KeptKeys>`
   delete from kept_callbacks where ctid = any (array(
     select free.place
@@ -91,7 +90,10 @@ export const deleteKeptCallbacks = sql<KeptKeys>`
     ) free
   ))`
 
-/** Some of merchants that did not come back, and of what never verified, but for what somebody holds; the gateway is asked about their orders instead. */
+/**
+ * Deletes some callbacks of merchants that did not come back, and some that never verified, except rows that another
+ * transaction has locked. payoutd asks the gateway about their orders instead.
+ */
 export const sweepKeptCallbacks = sql<{ days: number; limit: number }, { swept: number }>`
   with dropped as (
     delete from kept_callbacks where ctid = any (array(

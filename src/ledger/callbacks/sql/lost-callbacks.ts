@@ -5,9 +5,9 @@ import type { CallbackKind } from './kept-callbacks.ts'
 type LostKey = { merchantId: string; orderNo: string }
 
 /**
- * An order of which a callback was lost. `payoutId`: of a payout; `accountId`: where it was sent; `isAskedAbout`: it has not
- * ended, so that the gateway is asked about it anyway; `notFound`: how often the gateway said since that it has no such order.
- * `again`: when it is taken once more, as the database writes it.
+ * An order that lost a callback. `payoutId`: empty for a payin; `accountId`: where payoutd sent it; `isAskedAbout`: it is open,
+ * so payoutd asks the gateway about it anyway; `notFound`: how often the gateway has since answered that it has no such order;
+ * `again`: when a turn takes it once more, as the database writes it.
  */
 export type LostCallback = LostKey & {
   payoutId: string
@@ -19,8 +19,8 @@ export type LostCallback = LostKey & {
 }
 
 /**
- * Has the gateway asked about orders as about those of which a callback was lost, after these waits; not later where it is to be
- * asked already. Where it is being asked it is asked again: what it answers may be from before.
+ * Makes payoutd ask the gateway about these orders after these waits, as if a callback had been lost; an earlier time stays.
+ * If a query is under way, payoutd asks again afterwards, because that answer may be out of date.
  */
 export const askAboutOrders = sql<{ kind: CallbackKind; orders: readonly (LostKey & { waitMs: number })[] }>`
   insert into lost_callbacks as l (merchant_id, kind, order_no, ask_at)
@@ -29,7 +29,7 @@ export const askAboutOrders = sql<{ kind: CallbackKind; orders: readonly (LostKe
   order by 1, 3
   on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
 
-/** Of these merchants, those of whom some are due. */
+/** Those of these merchants that have due orders. */
 export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from unnest(${'merchantIds'}::text[]) as asked (merchant_id)
   where exists (
@@ -37,7 +37,7 @@ export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[]
     where l.merchant_id = asked.merchant_id and l.kind = ${'kind'} and l.ask_at <= now()
   )`
 
-/** Of one merchant, the longest due first; those that another process takes are left to it. */
+/** Takes due orders of one merchant, the longest due first. Skips those that another process is taking. */
 export const takeLostCallbacks = sql<
   { kind: CallbackKind; merchantId: string; limit: number; againMs: number },
   LostCallback
@@ -61,7 +61,7 @@ export const takeLostCallbacks = sql<
   left join payouts o on ${'kind'} = 'payout' and o.merchant_id = taken.merchant_id and o.order_no = taken.order_no
   left join payins i on ${'kind'} = 'payin' and i.merchant_id = taken.merchant_id and i.payin_id = taken.order_no`
 
-/** Where another callback was lost meanwhile it stays, and no row comes back; so do the next. */
+/** Leaves the row, and returns none, if another callback was lost meanwhile. `putOffLostCallback` leaves it, too. */
 export const deleteLostCallback = sql<LostKey & { kind: CallbackKind; again: string }, LostKey>`
   delete from lost_callbacks
   where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}

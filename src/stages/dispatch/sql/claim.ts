@@ -8,8 +8,8 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /**
- * The next payouts of one merchant, but for some: priority, then age. None before its time, whatever made it ready. Its cost
- * does not grow with the backlog.
+ * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, whatever made it ready. The
+ * cost does not grow with the backlog.
  */
 export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
   select ${payoutColumns}, command.sealed, command.fingerprint
@@ -45,8 +45,8 @@ export const openAttempts = sql<{
   from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`
 
 /**
- * Who made which attempts, until when they were to be over, and whether by the settings in force. Of one that a recovery put back, nobody knows (`isLost`).
- * Attempts that are not there give no row.
+ * Who made which attempts, when their leases end, and whether with the settings in force. For an attempt that a recovery put
+ * back, that is unknown (`isLost`). Unknown attempts return no row.
  */
 export const attemptsMade = sql<
   { merchantIds: string[]; payoutIds: string[]; attempts: number[] },

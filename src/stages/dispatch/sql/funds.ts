@@ -10,24 +10,24 @@ const fundsColumns: Fragment = {
 }
 
 /**
- * `shortPayoutId`: the next payout, where the balance did not cover it at the last claim. With the hash of the gateway
- * settings in force; '': none are yet.
+ * `shortPayoutId`: the next payout, if the balance did not cover it at the last claim. `settingsHash`: of the gateway settings
+ * in force; '': none are yet.
  */
 export type MerchantPace = MerchantFunds &
   CircuitState & { shortPayoutId: string | null; settingsHash: string }
 
-/** What changes a merchant's pace, in whatever process, queues up here. Whoever asks to cancel is not in its way. */
+/** Changes to a merchant's pace, from any process, queue up here. A cancellation does not block it. */
 export const lockFunds = sql<{ merchantId: string }, MerchantPace>`
   select ${fundsColumns} from merchants where merchant_id = ${'merchantId'} for no key update`
 
 /**
- * The same for a claim, which does not wait: no row while another holds it. `oldest`: the migration that a payoutd must
- * have to work on these tables by now.
+ * The same for a claim, which does not wait: returns no row while another transaction holds it. `oldest`: the migration that a
+ * payoutd must know to work on these tables.
  */
 export const lockFundsIfFree = sql<{ merchantId: string }, MerchantPace & { oldest: string }>`
   select ${fundsColumns}, (select oldest from compatibility) as oldest from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
 
-/** Read after the merchant's row is locked: a count taken before would not see the claim that held it. */
+/** Run it after locking the merchant's row: an earlier count would not see the claim that held the lock. */
 export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
   select
     (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,
@@ -39,7 +39,7 @@ export const spend = sql<{ merchantId: string; cost: bigint; rateNext: number | 
   set claimed_total = claimed_total + ${'cost'}, rate_next = to_timestamp(${'rateNext'}::float8 / 1000)
   where merchant_id = ${'merchantId'}`
 
-/** The next payout, if the balance does not cover it, for whoever wants to know why nothing moves. */
+/** Notes the next payout if the balance does not cover it, to show operators why nothing moves. */
 export const noteShort = sql<{ merchantId: string; payoutId: string | null }>`
   update merchants
   set short_payout_id = ${'payoutId'}, short_since = case when ${'payoutId'}::text is not null then now() end
@@ -58,7 +58,7 @@ export const saveCircuit = sql<
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
 
-/** What the next balance answer will have to be compared with. One statement, so one moment. */
+/** The state to compare the next balance answer with. One statement, so it is of one moment. */
 export const balanceWatermark = sql<
   { merchantId: string },
   { settingsHash: string; claimed: bigint; inDoubt: bigint }
@@ -68,7 +68,7 @@ export const balanceWatermark = sql<
      where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
   from merchants m where m.merchant_id = ${'merchantId'}`
 
-/** An answer to a question asked earlier than the one that stands, or under other settings, never replaces it. */
+/** Never replaces a balance with the answer to an earlier query, or to one under other settings. */
 export const saveBalance = sql<{
   merchantId: string
   settingsHash: string
@@ -81,7 +81,7 @@ export const saveBalance = sql<{
   where merchant_id = ${'merchantId'} and settings_hash = ${'settingsHash'}
     and (available is null or snapshot_claimed <= ${'claimed'})`
 
-/** Merchants that have something to send, and may. `rowVersion` is another one once anything in the merchant's row has changed. */
+/** Merchants that have payouts to send, and may send. `rowVersion` changes with any change in the merchant's row. */
 export const merchantsWithWork = sql<object, { merchantId: string; rowVersion: string }>`
   select m.merchant_id, m.xmin::text as row_version from merchants m
   cross join lateral (select from payouts p where p.merchant_id = m.merchant_id and p.ready limit 1) waiting

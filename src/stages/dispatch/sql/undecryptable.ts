@@ -4,7 +4,7 @@ import type { Payout } from '../../../domain/payout/payout.ts'
 import { payoutColumns } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-/** Payouts that wait for a key, in the order of the primary key, from the one behind the given on. */
+/** Payouts that wait for a key, in primary-key order, after the given one. */
 export const payoutsAwaitingKey = sql<PayoutKey & { limit: number }, PayoutKey>`
   select merchant_id, payout_id
   from payouts
@@ -12,7 +12,7 @@ export const payoutsAwaitingKey = sql<PayoutKey & { limit: number }, PayoutKey>`
   order by merchant_id, payout_id
   limit ${'limit'}`
 
-/** Locks those of these payouts of one merchant that wait for a key still. */
+/** Locks those of these payouts of one merchant that still wait for a key. */
 export const lockAwaitingKey = sql<{ merchantId: string; payoutIds: string[] }, Payout>`
   select ${payoutColumns}
   from (select * from unnest(${'payoutIds'}::text[]) as named (payout_id) order by 1) wanted

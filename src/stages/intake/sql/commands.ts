@@ -3,7 +3,7 @@ import type { Payout } from '../../../domain/payout/payout.ts'
 
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-/** Inserts in the order of the rows, which is the order of age. Ids that exist already are left out of the answer. */
+/** Inserts in the order of the rows, which is the order of age. Does not return ids that exist already. */
 export const insertPayouts = sql<{ payouts: readonly (Payout & { priority: number })[] }, PayoutKey>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
                        cancel_request, ready, deadline, due_at)
@@ -63,10 +63,10 @@ export const insertCommands = sql<{ commands: readonly NewCommand[] }>`
     },
   }} c`
 
-/** What an id stands for. `content`: null where it was taken in before that was kept. */
+/** What an id stands for. `content`: null for payouts from before payoutd stored it. */
 export type TakenIn = PayoutKey & { fingerprint: Buffer; content: Buffer | null; refused: boolean }
 
-/** Of ids that are known. */
+/** Returns no row for an unknown id. */
 export const takenIn = sql<{ wanted: readonly PayoutKey[] }, TakenIn>`
   select wanted.merchant_id, wanted.payout_id, c.fingerprint, c.content, c.faults is not null as refused
   from ${{ rows: 'wanted', columns: { merchantId: 'text', payoutId: 'text' } }} wanted

@@ -4,7 +4,7 @@ import type { Scrubbed } from '../../../domain/mask.ts'
 import type { EarlyCancelSource } from '../../../ledger/sql/cancels.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-/** Cancellations that came before these payouts, which are none any more. */
+/** Returns and deletes the remembered cancellations of these payouts. */
 export const takeEarlyCancels = sql<
   { fresh: readonly PayoutKey[] },
   PayoutKey & { why: Scrubbed; source: EarlyCancelSource }
@@ -18,7 +18,7 @@ export const takeEarlyCancels = sql<
   where e.ctid = remembered.place
   returning e.merchant_id, e.payout_id, e.why, e.source`
 
-/** Orders that the gateway has reported before their commands came. */
+/** The orders that the gateway reported before their commands came. */
 export const reportedOrders = sql<
   { orders: readonly { merchantId: string; orderNo: string | null }[] },
   { merchantId: string; orderNo: string }

@@ -4,8 +4,8 @@ import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
- * Lets the commands of one merchant in one transaction after the other, until it ends: two that came in the
- * same moment by two partitions would not see each other.
+ * Makes transactions with commands of one merchant take turns, each until it ends: two commands that came at the same moment
+ * from two partitions would not see each other.
  */
 export const takeTurns = sql<{ merchantIds: string[] }>`
   select pg_advisory_xact_lock(hashtextextended('intake of ' || merchant_id, 0))
@@ -15,27 +15,27 @@ export const takeTurns = sql<{ merchantIds: string[] }>`
 type Payments = {
   merchantIds: string[]
   payoutIds: string[]
-  /** One without a batch is a batch of its own, which no batchId can be. */
+  /** A payout without a batch is a batch of its own, with a name that no batchId can have. */
   batches: string[]
   amounts: bigint[]
   paysAts: number[]
-  /** Of whom duplicates are looked for. */
+  /** The payees, to look for duplicates. */
   payeeHashes: Buffer[]
-  /** What may have changed under an id. */
+  /** The bank details, which may have changed under an id. */
   beneficiaryHashes: Buffer[]
-  /** Null: none was given. */
+  /** Null: the command has no id. */
   beneficiaryIdHashes: (Buffer | null)[]
-  /** See payout_commands.file; null: it came in no file. */
+  /** See payout_commands.file; null: the payout came in no file. */
   files: (bigint | null)[]
   rowNumbers: (number | null)[]
-  /** The pay period in which it may be sent; null: duplicates are not looked for. */
+  /** The pay period in which the payout may be sent; null: do not look for duplicates. */
   periodFroms: (number | null)[]
   periodTos: (number | null)[]
-  /** The earlier one that it was asked for, and when in it; null: the same. */
+  /** The earlier period that it was requested for, and when in it; null: the same period. */
   askedFroms: (number | null)[]
   askedTos: (number | null)[]
   askedAts: (number | null)[]
-  /** When the period before that of now began; null: duplicates are not looked for. */
+  /** When the period before the present one began; null: do not look for duplicates. */
   lastFroms: (number | null)[]
   changesWanted: boolean[]
 }
@@ -50,28 +50,28 @@ export type Hold = {
 }
 
 /**
- * So many earlier payments are looked at for one payout, in each of the ways to them. Whoever has more of the same is
- * looked at by a person: without a bound, one file of one beneficiary would keep everybody's commands waiting.
+ * How many earlier payments each search for one payout looks at. With more of the same, an operator decides: without a bound,
+ * one file to one beneficiary would keep all commands waiting.
  */
 const MOST_COMPARED = 100
-/** Where nobody has noted yet from when on to look: once for one beneficiary and amount. */
+/** The bound if there is no note yet of when to start looking: once per beneficiary and amount. */
 const MOST_LOOKED_THROUGH = 1_000
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
-/** Of the payout `p`: it ended unpaid, and the gateway has said nothing else. */
+/** For the payout `p`: it ended unpaid, and the gateway has not reported otherwise. */
 const isOutOfTheWay = `(p.state in ('failed', 'cancelled', 'rejected') and said.open is null)`
 
-/** Of the payout `p`: it may still be paid, or nobody has yet looked at the gateway's word that it may be. */
+/** For the payout `p`: it may still be paid, or nobody has yet acknowledged a report of the gateway that it may be. */
 const isOpen = `(p.state not in ('paid', 'failed', 'cancelled', 'rejected') or coalesce(said.open, false))`
 
-/** Of the payout `p`: when it was last sent. */
+/** For the payout `p`: when it was last sent. */
 const sentAt = `(
   select claimed_at from attempts
   where attempts.merchant_id = p.merchant_id and attempts.payout_id = p.payout_id
   order by attempt desc limit 1
 )`
 
-/** Of a row `e` of payments: what its payout is. */
+/** For a row `e` of payments: an expression over its payout. */
 const payoutOf = (what: string) => `(
   select ${what}
   from payouts p cross join lateral (select ${saidOtherwise} as open offset 0) said
@@ -83,9 +83,9 @@ const inOwnPeriod = (time: string) => `(${time} >= asked.period_from and ${time}
 const inAskedPeriod = (time: string) => `(${time} >= asked.asked_from and ${time} < asked.asked_to)`
 
 /**
- * Of a row `e` of payments: it pays the same in a batch other than the one asked about. A payment counts in the period
- * that it was asked for and in the one in which it was sent, and while it is open in all from the first of them to that of now.
- * Payments of before that have no batch are in one named as they are.
+ * For a row `e` of payments: it pays the same in a batch other than that of the payout asked about. A payment counts in the
+ * period that it was requested for and in the one in which it was sent; while it is open, in all from the first of them to the
+ * present one. In older rows, a payment without a batch has its payoutId as batch.
  */
 const repeated: Fragment = {
   fragment: `(e.batch <> asked.batch or e.batch = e.payout_id and ${payoutOf('p.batch_id is null')}) and ${payoutOf(`case
@@ -97,7 +97,7 @@ const repeated: Fragment = {
   end`)}`,
 }
 
-/** Of payments, what has this hash, by when it pays or by its batch: the first so many. */
+/** The first `most` payments with this hash, by when they pay or by their batch. */
 const paidTo = (hash: string, which: string, order: string, most: number) => `(
       select e.payout_id, e.batch, e.pays_at from payments e
       where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
@@ -106,7 +106,7 @@ const paidTo = (hash: string, which: string, order: string, most: number) => `(
     )`
 
 /**
- * What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. Payments of before
+ * The first `most` payments of the same amount to the same bank details, by when they pay or by their batch. Older payments
  * have the hash of the details as they were written.
  */
 const same = (which: string, order: string, most = MOST_COMPARED): Fragment => ({
@@ -125,7 +125,7 @@ const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at d
 const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
 const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
 
-/** From when on a payment of the same has to look: all before that have ended, and were sent before the last period. */
+/** The time from which a later equal payment must look: all before it have ended, and were sent before the last period. */
 const openFrom = (earlier: Fragment, most = MOST_COMPARED): Fragment => ({
   fragment: `least(asked.last_from, (
     select least(
@@ -144,12 +144,12 @@ const batchIdOf = (row: string): Fragment => ({
   fragment: `(select batch_id from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = ${row}.payout_id)`,
 })
 
-/** Of a row `b` of beneficiary_payments. */
+/** For a row `b` of beneficiary_payments. */
 const isPaid: Fragment = {
   fragment: `(select state from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = b.payout_id) = 'paid'`,
 }
 
-/** What was to be paid to who has this id, the last or the first so many. */
+/** The last, or the first, MOST_COMPARED payments to the beneficiary with this id, paid or not. */
 const toSameId = (order: 'desc' | 'asc'): Fragment => ({
   fragment: `(
     select b.payout_id, b.beneficiary_hash, b.pays_at from beneficiary_payments b
@@ -159,12 +159,12 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
 })
 
 /**
- * Keeps what later payouts are compared with, and compares these with what was kept before: a row for each reason to
- * hold one, none for most. By key alone. Duplicates are found by their time or, past a large batch of one beneficiary,
- * by their batch; where neither way leads to an end, the first of them is named. Within a batch, whenever that was, what
- * another file or the same row asked for is a duplicate. The first so many of a batch tell: whatever comes later by
- * another file than the very first one finds that one. Where none of the last payments to an id is known to be paid, the
- * last one to other bank details is.
+ * Stores the data that later payouts are compared with, and compares these payouts with the data stored before. Returns a row
+ * for each reason to hold a payout, none for most. Searches by key alone. It finds duplicates by their time or, past a large
+ * batch to one beneficiary, by their batch; if neither search comes to an end, it names the first payment found. Within a batch,
+ * at any time, a payment from another file or from the same row is a duplicate. The first MOST_COMPARED of a batch are enough: a
+ * later one from another file than the very first one's finds that one. If none of the last payments to an id is known to be
+ * paid, it compares with the last one to other bank details.
  */
 export const keepAndCompare = sql<Payments, Hold>`
   with given as materialized (
@@ -259,7 +259,7 @@ export const keepAndCompare = sql<Payments, Hold>`
 
 type BatchFile = { merchantId: string; batchId: string; fileHash: string }
 
-/** Under which other batch files were declared first. Their own declaration may be still to come. */
+/** The other batch under which each file was declared first. The file's own declaration may be still to come. */
 export const earlierFiles = sql<
   { files: readonly BatchFile[] },
   BatchFile & { earlierBatchId: string; since: Instant }

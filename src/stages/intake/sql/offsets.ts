@@ -3,10 +3,10 @@ import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 type PartitionKey = { topic: string; partition: number }
 
-/** `left`: where the partition stood before it was begun elsewhere for what Kafka had lost; null: it never was. */
+/** `left…`: the position before the partition was begun elsewhere because Kafka had lost records; null: it never was. */
 export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string | null }
 
-/** It was kept with this offset, and not with one from which code that does not know it went on. */
+/** The epoch counts only if it was stored with this offset: older code moves the offset on without it. */
 const epoch: Fragment = { fragment: 'case when leader_epoch_at = next_offset then leader_epoch end as epoch' }
 
 export const standing = sql<PartitionKey, Stands>`
@@ -14,8 +14,8 @@ export const standing = sql<PartitionKey, Stands>`
   where topic = ${'topic'} and partition = ${'partition'}`
 
 /**
- * Locks where a partition stands. Two consumers that both believe to own it take turns here, and the
- * second finds that its records are stored already.
+ * Locks the position of a partition. Two consumers that both believe that they own it take turns here, and the second finds its
+ * records stored already.
  */
 export const lockStanding = sql<PartitionKey, Stands>`
   select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
@@ -29,7 +29,7 @@ export const moveOffset = sql<PartitionKey & { nextOffset: bigint; epoch: number
 
 type Begun = PartitionKey & Standing & { before: bigint | null; beforeLogId: string | null }
 
-/** Sets where a partition stands, unless it stands elsewhere than `before` by now: then the answer is empty. */
+/** Sets the position of a partition. Returns no row if the position is no longer `before`. */
 export const beginAt = sql<Begun, { offset: bigint }>`
   insert into intake_offsets as stands (topic, partition, next_offset, log_id)
   values (${'topic'}, ${'partition'}, ${'offset'}, ${'logId'})

@@ -11,7 +11,7 @@ export type Replay = {
   at: Instant
 }
 
-/** `topic`: the log that the letters stand in, or stood in; rows of before the id was kept have the topic's name alone. */
+/** `topic`: the log that holds, or held, the letters; older rows, without the id, have only the topic's name. */
 export const replaysOf = sql<{ topic: string }, Replay>`
   select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
 

@@ -2,13 +2,13 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 type PartitionOfWaiting = { topic: string; partition: number }
 
-/** For the rest of the transaction, a lock that another holds is waited for no longer: then the statement fails. */
+/** For the rest of the transaction, a statement fails if it waits for a lock any longer. */
 export const boundLockWaits = sql<{ ms: string }>`select set_config('lock_timeout', ${'ms'}, true)`
 
 export const markApart = sql<object>`savepoint apart`
 export const backToMark = sql<object>`rollback to savepoint apart`
 
-/** Those of these merchants of whom earlier commands of the partition wait. To be asked under the partition's lock. */
+/** Those of these merchants with earlier commands of the partition waiting. Run it under the partition's lock. */
 export const merchantsWaiting = sql<PartitionOfWaiting & { merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from unnest(${'merchantIds'}::text[]) as m (merchant_id)
   where exists (
@@ -18,7 +18,7 @@ export const merchantsWaiting = sql<PartitionOfWaiting & { merchantIds: string[]
 
 type NewWaiting = Omit<WaitingRow, 'position' | 'logId'> & { merchantId: string }
 
-/** In the order of the rows. */
+/** Keeps the order of the rows. */
 export const keepWaiting = sql<
   PartitionOfWaiting & { logId: string | null; commands: readonly NewWaiting[] }
 >`
@@ -31,7 +31,7 @@ export const keepWaiting = sql<
   }} w
   order by n`
 
-/** Each merchant of whom commands wait, with the first of the partitions that hold some. */
+/** Each merchant with waiting commands, and the first partition that has some. */
 export const whoWaits = sql<object, PartitionOfWaiting & { merchantId: string }>`
   with recursive waiting as (
     (select merchant_id, topic, partition from waiting_commands
@@ -63,8 +63,8 @@ export const firstWaiting = sql<WaitingPartition & { limit: number }, WaitingRow
   limit ${'limit'}`
 
 /**
- * Those that nobody else has taken. By where they stood in Kafka too: where another server has taken over since they were
- * read, it may have given their positions to others.
+ * Takes those that no other process has taken. Compares their positions in Kafka, too: a server that took over after they were
+ * read may have given their positions here to other commands.
  */
 export const takeWaiting = sql<
   WaitingPartition & { read: readonly Pick<WaitingRow, 'position' | 'origin'>[] },

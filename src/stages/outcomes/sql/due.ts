@@ -4,14 +4,14 @@ import type { Payout } from '../../../domain/payout/payout.ts'
 import { payoutColumns } from '../../../ledger/sql/columns.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
-/** When time alone moves an open payout; as in the index payouts_timers. */
+/** When time alone changes an open payout; the same expression as in the index payouts_timers. */
 const timerAt: Fragment = {
   fragment: `case when state in ('unknown', 'processing') then deadline else due_at end`,
 }
 
 /**
- * Payouts that time alone moves now, of each merchant the longest due first, and so many at most. The merchants are found
- * by walking from one to the next along the index.
+ * Payouts that time alone changes now: at most `ofEach` of each merchant, the longest due first. Walks from one merchant to the
+ * next along the index.
  */
 export const dueTimers = sql<{ ofEach: number }, PayoutKey>`
   with recursive open as (
@@ -32,8 +32,7 @@ export const dueTimers = sql<{ ofEach: number }, PayoutKey>`
   ) due`
 
 /**
- * Payouts that the gateway is to be asked about now: of each merchant named at most as many as its limit, the longest
- * due first.
+ * Payouts to ask the gateway about now: of each given merchant at most its limit, the longest due first.
  */
 export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayoutKey>`
   select asked.merchant_id, due.payout_id
@@ -46,7 +45,7 @@ export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, Pay
     limit asked.most
   ) due`
 
-/** Those of these payouts of one merchant that are due still. What another process holds is left to it. */
+/** Locks those of these payouts of one merchant that are still due. Skips payouts that another transaction has locked. */
 export const lockDue = sql<{ merchantId: string; payoutIds: string[] }, Payout>`
   select ${payoutColumns}
   from (select * from unnest(${'payoutIds'}::text[]) as named (payout_id) order by 1) wanted

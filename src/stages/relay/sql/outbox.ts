@@ -16,24 +16,24 @@ export type Outgoing = {
 export const addShards = sql<{ shards: number }>`
   insert into relay_shards (shard) select generate_series(0, ${'shards'}::int - 1) on conflict do nothing`
 
-/** The latest position that was given out, or 0; null: this role may not see it. To be asked before `takeShards`. */
+/** The last position given out, or 0; null: this role may not read it. Run it before `takeShards`. */
 export const lastPosition = sql<object, { last: bigint | null }>`
   select case when has_sequence_privilege(name, 'select')
     then coalesce(pg_sequence_last_value(name::regclass), 0) end as last
   from pg_get_serial_sequence('outbox', 'position') name`
 
 /**
- * Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease. One that is to
- * last for longer than any was taken by a clock that has been put back since.
+ * Takes free shards and renews ours. A relay that was frozen gets a shard that it lost back only when the lease ends. A lease
+ * that lasts longer than any relay sets is from a clock that was set back since, so the shard counts as free.
  *
- * It moves the marks, too: `next_below` is the first position that waits in the shard, or else the one behind `last`, and
- * whoever had a position before that, and could not be seen, had an xid before `next_xid`, which is this statement's own: what
- * a snapshot ends at (`pg_snapshot_xmax`) is below those that are under way and began after the last that has ended. Once
- * none of them is under way (`pg_snapshot_xmin`), all that they wrote is seen, by this very statement as well, and so nothing comes
- * below it any more. A snapshot alone, such as that of a dump, is under way in none of this.
+ * Also moves the marks. `next_below` is the first position that waits in the shard, or else the one after `last`. A transaction
+ * with an earlier position that was still invisible had an xid below `next_xid`, which is this statement's own xid;
+ * `pg_snapshot_xmax` would not do, because transactions under way that began after the last one to end are not below it. Once
+ * none of those is under way (`pg_snapshot_xmin`), everything that they wrote is visible, to this statement as well, so nothing
+ * appears below `next_below` any more. A mere snapshot, such as that of a dump, does not count as under way.
  *
- * A mark holds for the positions that it was made of. Those may be given out anew, as in a copy of the tables without their
- * sequences, and may by then be past the mark again: whoever takes a shard that it did not have begins without one.
+ * A mark holds only for the positions that it was made from. Positions may start again, as in a copy of the tables without their
+ * sequences, and may be past the mark again by then: a relay that takes a shard that it did not have begins without a mark.
  */
 export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | null }, { shard: number }>`
   with recursive queues (shard, topic, done_below) as (
@@ -83,10 +83,10 @@ export const leaveShards = sql<{ owner: string }>`
   update relay_shards set lease_until = '-infinity' where owner = ${'owner'}`
 
 /**
- * The next messages of every topic in every shard that is still ours, in the order of their positions, without those of the
- * topics `but`. Of a queue it is `limit` messages at most, and none behind the first `bytes`. No horizon is needed: two
- * transactions that write about one payout are one behind the other by its row lock, so whoever sees the later
- * message sees the earlier one (docs/decisions/0002). The length of a large value is known without reading it.
+ * The next messages of every topic in every shard that is still ours, in the order of their positions, without the topics
+ * `but`. Returns at most `limit` messages of a queue, and none after the first `bytes`. It needs no horizon: the row lock of a
+ * payout puts transactions that write about it one after the other, so a reader that sees the later message sees the earlier one
+ * (docs/decisions/0002). Postgres knows the length of a large value without reading it.
  */
 export const nextMessages = sql<{ owner: string; but: string[]; limit: number; bytes: number }, Outgoing>`
   with recursive queues (shard, topic, done_below) as (
@@ -110,8 +110,8 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
 type OutboxMessage = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
 
 /**
- * Where messages stand that were read. By their event ids too: where another server has taken over meanwhile, which lacks
- * them, it gave their positions to others.
+ * The places of messages that were read. Compares event ids, too: a server that took over meanwhile without these messages has
+ * given their positions to others.
  */
 const placesOf = sql<OutboxMessage>`
   select found.place
@@ -122,7 +122,7 @@ const placesOf = sql<OutboxMessage>`
     offset 0
   ) found`
 
-/** Puts messages aside that Kafka refused. Some may be gone already: a successor got the same answer. */
+/** Puts aside messages that Kafka refused. Some may be gone already, if a successor got the same answer. */
 export const setAside = sql<OutboxMessage & { reasons: string[] }>`
   with refused as (
     delete from outbox where ctid = any (array(${placesOf}))
