@@ -52,7 +52,7 @@ test('the loss of a dependency is logged once, with its reason, and its return o
   )
 })
 
-test('payoutd asks a dependency that does not answer only once, and reports it as lost until it answers', async () => {
+test('a dependency that does not answer is reported as lost, and payoutd does not ask again until it answers', async () => {
   const { dependencies, turnAt } = watched()
   const frozen = Promise.withResolvers<void>()
   let asked = 0

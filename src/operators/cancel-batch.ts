@@ -18,7 +18,7 @@ export const cancelBatch = (
   ledger: Ledger,
 ): Promise<void> =>
   ledger.db.transaction('cancel batch', async (tx) => {
-    // Intake that stores commands at the same moment has either committed them or sees this row.
+    // An intake transaction of the same moment has either committed its commands or sees this cancellation.
     await tx.run(lockForCancels, { merchantIds: [merchantId], alone: [true] })
     await tx.run(rememberBatch, { merchantId, batchId, why: words({ by, reason: `${reason} (the batch)` }) })
     const change = { subjects: [batchId], before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }

@@ -94,7 +94,7 @@ test('a request that arrives during a send is kept and shown, and carried out if
   )
 })
 
-test('a payout whose command breaks a rule is reported as rejected, which it is', async (t) => {
+test('a payout whose command breaks a rule ends as rejected, and the outcome says so', async (t) => {
   const { ledger } = await queued(t)
   await decided(ledger, 'p-1', (payout) => ({
     change: {

@@ -32,7 +32,7 @@ export type CancelOutcome = { payoutId: string } & (
 export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
   inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('cancel payouts', async (tx) => {
-      // Intake that stores commands at the same moment has either committed them or sees the request.
+      // An intake transaction of the same moment has either committed its commands or sees this request.
       await tx.run(lockForCancels, { merchantIds: [request.merchantId], alone: [true] })
       const decided = await decide(tx, { ...request, payoutIds })
       await remember(

@@ -20,7 +20,7 @@ export const serverClock = sql<object, { shown: Instant }>`select clock_timestam
 
 export type MissingRight = { on: string; privilege: string }
 
-/** Rights that are missing, compared with src/ledger/tables/grants.ts. PostgreSQL never checks rights on partitions. */
+/** Rights that are missing, compared with src/ledger/tables/grants.ts. payoutd never needs rights on partitions. */
 export const missingRights = sql<{ onlyRead: string[]; onlyAddedTo: string[] }, MissingRight>`
   select c.relname::text as on, lower(wanted.privilege) as privilege
   from pg_class c

@@ -36,7 +36,7 @@ const requested = sql<object, { cancelRequest: string | null }>`select cancel_re
 
 type LackingLedger = Awaited<ReturnType<typeof world>>
 
-/** A payout that was sent once. \`lose\` publishes more of it than the ledger keeps. */
+/** A payout that was sent once. `lose` publishes more of it than the ledger keeps. */
 async function world(t: TestContext) {
   const lost = await lostLedger(t)
   const { ledger, db } = lost

@@ -76,7 +76,7 @@ test('a payout that was published as rejected before is not published again', as
 })
 
 for (const whenRead of ['before the recovery', 'while it runs'])
-  test(`the faults of a rejection are published with its result if that result was not published, if its command is read ${whenRead}`, async (t) => {
+  test(`the faults of a rejection are published with a result that was not published before, if its command is read ${whenRead}`, async (t) => {
     const lost = await lostLedger(t)
     await lost.readAgain()
     const published = (await lost.lose()).filter(({ topic }) => topic !== lost.ledger.topics.results)

@@ -84,8 +84,8 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Reconc
 /**
  * For one page of the merchant's payouts: what became paid between two moments, fees included, except by another account. A
  * payout may be updated after it was paid, because a later report brings what the first one left out. If a payout was paid before
- * payoutd kept the moment of payment, its history gives the moment, or its last update if the history is gone. \`endedFrom\` and
- * \`endedTo\`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
+ * payoutd kept the moment of payment, its history gives the moment, or its last update if the history is gone. `endedFrom` and
+ * `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
  */
 export const paidBetween = sql<
   Period & ReconciledAccount & { fromTold: Instant; toTold: Instant; after: string; limit: number },
