@@ -14,15 +14,15 @@ export type Summary = Whole & {
   payable: PayrollTotals
   refused: PayrollTotals
   repeated: PayrollTotals
-  /** Refused rows whose amount cannot be read, has paise or is negative, so that it is in no total. */
+  /** Refused rows that are in no total, because their amount cannot be read, has paise or is negative. */
   unreadableAmounts: number
 }
 
 export type RefusedRow = Extract<PayrollRow, { kind: 'refused' }>
 
 /**
- * Reads the whole file once: what would be paid, what is refused and why, what stands twice. Every refused
- * row is handed to `onRefused`. Throws UnreadableFile when the file as a whole cannot be read.
+ * Reads the whole file once and finds what is payable, what is refused and why, and what repeats an earlier row. Calls
+ * `onRefused` with every refused row. Throws UnreadableFile if the file as a whole cannot be read.
  */
 export async function checkPayroll(
   payroll: Payroll,
@@ -64,7 +64,7 @@ export async function checkPayroll(
 
 type CheckedRows = Exclude<PayrollRow, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
 
-/** The second row of a reference pays nothing; if it says something else than the first, it is a mistake. */
+/** The second row with a reference pays nothing; if its content differs from the first, it is a mistake. */
 function check(row: Exclude<PayrollRow, { kind: 'blank' }>, seen: SeenRows): CheckedRows {
   if (row.kind === 'refused') {
     if (row.payoutId !== null) seen.refuse(row.payoutId, row.row)

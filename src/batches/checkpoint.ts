@@ -5,30 +5,33 @@ import type { Instant } from '../domain/instant.ts'
 import { partialOf } from '../platform/partial-file.ts'
 
 /**
- * What makes two ingests the same one: the same bytes, with references of the same columns, for the same batch, to the same
+ * What makes two ingests the same one: the same bytes, with references from the same columns, for the same batch, to the same
  * Kafka topic.
  */
 export type Destination = {
   clusterId: string
   topic: string
-  /** Which Kafka gave the topic when it was made: one that was made again holds nothing. Null: this Kafka gives none. */
+  /**
+   * The id that Kafka gave the topic at its creation: a topic that was deleted and created again is empty. Null: this Kafka gives
+   * none.
+   */
   topicId: string | null
 }
 export type IngestIdentity = Destination & {
   fileHash: string
   merchantId: string
   batchId: string
-  /** Columns that make the reference; none: it has one of its own. */
+  /** Columns that make up the reference; none: the file has a column for it. */
   referenceFrom: readonly string[]
 }
 
 /**
- * How far an ingest has come. `payable`: the digest of all that it publishes. `published` counts payable rows that Kafka has
+ * How far an ingest has come. `payable`: the digest of all that it publishes. `published`: how many payable rows Kafka has
  * acknowledged, in file order.
  */
 export type IngestProgress = { declaredAt: Instant; payable: string; published: number }
 
-/** Keeps the progress of one ingest in a file, so that the same command goes on where it was interrupted. */
+/** Keeps the progress of one ingest in a file, so that the same command resumes where it was interrupted. */
 export class Checkpoint {
   readonly path: string
 
@@ -42,8 +45,8 @@ export class Checkpoint {
   }
 
   /**
-   * The progress of an earlier run that published the same; null if there was none, or if other rows are payable now, or
-   * another payment of a row (limits have changed): then all are published again, which pays nobody twice.
+   * The progress of an earlier run that published the same. Null if there was none, or if the payable rows or their payments
+   * differ now (limits have changed): then the ingest publishes everything again, which pays nobody twice.
    */
   async load(payable: string): Promise<IngestProgress | null> {
     try {

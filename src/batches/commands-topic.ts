@@ -11,7 +11,7 @@ import { openCodec } from '../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../platform/registry/registry.ts'
 import type { Destination } from './checkpoint.ts'
 
-/** A batch as it is declared before its rows; amounts in paise. */
+/** The declaration of a batch, which precedes its rows; amounts in paise. */
 export type BatchDeclared = {
   merchantId: string
   batchId: string
@@ -27,16 +27,16 @@ export interface CommandsTopic {
   readonly destination: Destination
   encodeDeclared(declared: BatchDeclared): Buffer
   encodeRequested(command: PayoutCommand): Buffer
-  /** The topic's id as it is now: see Destination. */
+  /** The topic's current id: see Destination. */
   topicId(): Promise<string | null>
-  /** Where the topic's partitions end now. */
+  /** The current end offsets of the topic's partitions. */
   ends(): Promise<PartitionEnd[]>
   /** Resolves once every record is safe. */
   publish(records: readonly OutgoingRecord[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Connects to Kafka and the registry. Throws when one of them cannot be reached or refuses. */
+/** Connects to Kafka and the registry. Throws if one of them cannot be reached or refuses. */
 export async function openCommandsTopic(options: {
   kafka: KafkaConnection
   registry: RegistryConnection

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { readRecords, UnreadableFile } from './csv-records.ts'
 
-/** The bytes in chunks of `size`, so that every boundary falls everywhere. */
+/** The bytes in chunks of `size`, so that chunk boundaries fall in every place. */
 async function* chunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
 }
@@ -25,7 +25,7 @@ const fault = async (content: string | Buffer, size?: number): Promise<string> =
   return ''
 }
 
-test('a file as a spreadsheet saves it: mark, CRLF, quotes, any script, wherever the chunks end', async () => {
+test('a file in the form that a spreadsheet saves is read: mark, CRLF, quotes, any script, wherever the chunks end', async () => {
   const content = '\ufeffa,b\r\n"x, ""y""",ஆஷா\r\n"two\r\nlines",ਕੌਰ'
   for (const size of [1, 2, 3, 7, 1000]) {
     assert.deepEqual(await recordsOf(content, size), [
@@ -44,12 +44,12 @@ test('a record may have more or fewer cells than the others', async () => {
   assert.deepEqual(await recordsOf('a,b\n1\n1,2,3\n'), [['a', 'b'], ['1'], ['1', '2', '3']])
 })
 
-test('what cannot be read says all that is wrong with it', () => {
+test('an unreadable file is refused with all its faults', () => {
   const { name, message, faults } = new UnreadableFile(['one', 'two'])
   assert.deepEqual([name, message, faults], ['UnreadableFile', 'one; two', ['one', 'two']])
 })
 
-test('whoever stops reading lets go of the file', async () => {
+test('a reader that stops early closes the file', async () => {
   const closed = Promise.withResolvers<void>()
   const endless = (async function* () {
     try {
@@ -65,7 +65,7 @@ test('whoever stops reading lets go of the file', async () => {
   await closed.promise
 })
 
-test('a fault of the file itself is not taken for one of its text', async () => {
+test('an error of the file itself is not taken for a fault of its text', async () => {
   const broken = (async function* () {
     yield Buffer.from('a,b\n')
     throw new Error('the disk is gone')
@@ -91,7 +91,7 @@ test('a file that is not UTF-8 is refused, naming the line', async () => {
   assert.match(await fault(Buffer.from('a,b\nमीरा').subarray(0, -1)), /^line 2 is not UTF-8/)
 })
 
-test('a spreadsheet workbook is told how to be saved', async () => {
+test('the error for a spreadsheet workbook says how to save it', async () => {
   assert.equal(
     await fault('PK\u0003\u0004rest of a workbook'),
     'the file is a spreadsheet workbook: save it as "CSV UTF-8 (comma delimited)"',
@@ -101,7 +101,7 @@ test('a spreadsheet workbook is told how to be saved', async () => {
   assert.match(await fault(old), /workbook of the old kind \(\.xls\).*CSV UTF-8/)
 })
 
-test('a PDF is called one', async () => {
+test('a PDF is recognised as one', async () => {
   assert.match(await fault('%PDF-1.7\n%âãÏÓ\n'), /^the file is a PDF: .*CSV UTF-8/)
 })
 
@@ -118,7 +118,7 @@ test('a quote inside a cell is refused, naming the row', async () => {
   assert.match(await fault('a,b\n1,"5"6\n'), /^row 2: a cell contains a quote/)
 })
 
-test('a file with another separator is told to use commas, quoted or not, with a second line or without', async () => {
+test('the error for a file with another separator asks for commas, quoted or not, with a second line or without', async () => {
   const said = 'the cells are separated by semicolons: save the file as CSV with commas'
   assert.equal(await fault('reference;account_no\nEMP1;50100123\n'), said)
   assert.equal(await fault('"reference";"account_no"\n"EMP1";"50,100"\n'), said)

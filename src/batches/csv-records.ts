@@ -3,7 +3,7 @@ import type { Hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 
-/** Why a file as a whole cannot be read, in sentences. Nothing of it may be published. */
+/** Why a file as a whole cannot be read, in sentences. The ingest must publish nothing of it. */
 export class UnreadableFile extends Error {
   readonly faults: readonly string[]
   constructor(faults: readonly string[]) {
@@ -17,7 +17,7 @@ const MAX_RECORD = 64 * 1024
 const MAX_LINE = 1024 * 1024
 const NEW_LINE = 0x0a
 const SAVE_AS = 'save it as "CSV UTF-8 (comma delimited)"'
-/** What is often sent instead of CSV, by its first bytes. */
+/** Formats that people often send instead of CSV, by their first bytes. */
 const OTHER_FORMATS: readonly { begins: Buffer; fault: string }[] = [
   { begins: Buffer.from('PK\u0003\u0004'), fault: `the file is a spreadsheet workbook: ${SAVE_AS}` },
   {
@@ -37,9 +37,8 @@ const OTHER_SEPARATORS = [
 ]
 
 /**
- * The records of a CSV file as they stream by: cells as text with quotes removed, an empty line as one
- * empty cell. Every byte is fed to `hash`. Throws UnreadableFile for what is not UTF-8 or no CSV, saying
- * where; in a spreadsheet, record n is row n.
+ * Streams the records of a CSV file: cells as text with quotes removed, an empty line as one empty cell. Feeds every byte to
+ * `hash`. Throws UnreadableFile, with the place, for anything that is not UTF-8 or not CSV; record n is row n in a spreadsheet.
  */
 export async function* readRecords(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<string[]> {
   const parser = parse({ relax_column_count: true, max_record_size: MAX_RECORD, bom: true })
@@ -55,7 +54,7 @@ export async function* readRecords(bytes: AsyncIterable<Buffer>, hash: Hash): As
   }
 }
 
-/** Whole lines, checked to be UTF-8: the parser would quietly put replacement characters into names. */
+/** Whole lines, checked to be UTF-8: the parser would silently put replacement characters into names. */
 async function* utf8Lines(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0)
   let line = 1
@@ -85,14 +84,14 @@ function requireText(beginning: Buffer): void {
   if (other) throw new UnreadableFile([other.fault])
 }
 
-/** The parser would take the whole line for one cell, and stumble over quotes. */
+/** Without this check the parser takes the whole line for one cell, and stumbles over quotes. */
 function requireCommas(firstLine: Buffer): void {
   if (firstLine.includes(',')) return
   const other = OTHER_SEPARATORS.find(({ character }) => firstLine.includes(character))
   if (other) throw new UnreadableFile([`the cells are separated by ${other.name}: ${WITH_COMMAS}`])
 }
 
-/** Returns how many lines these are. */
+/** Returns the number of lines. */
 function requireUtf8(lines: Buffer, firstLine: number): number {
   const fits = isUtf8(lines)
   let count = 0

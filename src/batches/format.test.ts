@@ -12,7 +12,7 @@ const faults = (line: string, referenceFrom: string[] = []): string => {
   return 'faults' in header ? header.faults.join('\n') : ''
 }
 
-test('the columns may stand in any order and be written in any case', () => {
+test('the columns may stand in any order, in any letter case', () => {
   const { at, width, reference } = good('Amount, ACCOUNT - NO ,ifsc-code,Reference')
   assert.equal(width, 4)
   assert.deepEqual(reference, [{ name: 'reference', index: 3 }])
@@ -33,7 +33,7 @@ test('the usual other names of a column are understood', () => {
   ])
 })
 
-test('a column may have any of the names under which payroll systems know it', () => {
+test('a column may have any of the names that payroll systems use for it', () => {
   const names = {
     reference: ['ref', 'payment_reference'],
     beneficiary_id: ['employee_id', 'vendor_id'],
@@ -61,7 +61,7 @@ test('columns marked as metadata are kept under their own names', () => {
   ])
 })
 
-test('a reference can be made from other columns, which are then no unknown ones', () => {
+test('a reference can be made from other columns, which then count as known', () => {
   const { reference } = good('Employee ID,month,account_no,ifsc,amount', ['month', 'employee_id'])
   assert.deepEqual(reference, [
     { name: 'month', index: 1 },
@@ -69,7 +69,7 @@ test('a reference can be made from other columns, which are then no unknown ones
   ])
 })
 
-test('the column that says who the beneficiary is can be part of the reference, too', () => {
+test('the column that names the beneficiary can be part of the reference, too', () => {
   const { at, reference } = good('employee_id,month,account_no,ifsc,amount', ['employee_id', 'month'])
   assert.equal(at.beneficiary_id, 0)
   assert.deepEqual(
@@ -78,7 +78,7 @@ test('the column that says who the beneficiary is can be part of the reference, 
   )
 })
 
-test('a file without a reference, an account, an amount or a destination is refused, with all of it said', () => {
+test('a file without a reference, an account, an amount or a destination is refused, and the error names all that is missing', () => {
   assert.deepEqual(faults('account_name').split('\n'), [
     'there is no column "reference", which tells each payment of the batch from the others: add one, or name the columns that do (--reference-from employee_id,month)',
     'there is no column "account_no" (the gateway needs it for a VPA too)',
@@ -108,7 +108,7 @@ test('a column that is unknown, nameless, repeated or ambiguous is refused', () 
   )
 })
 
-test('reference columns that are not there, or beside a reference column, are refused', () => {
+test('reference columns that are missing, or that stand beside a reference column, are refused', () => {
   assert.equal(
     faults('account_no,ifsc,amount', ['Employee ID']),
     'there is no column "employee_id" to make the reference from',
@@ -119,14 +119,14 @@ test('reference columns that are not there, or beside a reference column, are re
   )
 })
 
-test('one column that is known makes a header: its own, one of metadata, or one asked for', () => {
+test('one known column makes a header: a column of payoutd, a metadata column, or one that was asked for', () => {
   const said = /^the first row must contain the names/
   assert.match(faults('EMP1,500'), said)
   for (const first of ['vpa', 'meta_team']) assert.doesNotMatch(faults(`${first},EMP1,500`), said)
   assert.doesNotMatch(faults('month,EMP1,500', ['Month']), said)
 })
 
-test('a file without a header is told so in one sentence, and nothing of its first row is shown', () => {
+test('a file without a header gets one sentence, which shows nothing of its first row', () => {
   const said = faults('EMP1,Asha Rao,50100123456789,asha.rao@examplebank,500')
   assert.match(
     said,
@@ -135,7 +135,7 @@ test('a file without a header is told so in one sentence, and nothing of its fir
   assert.doesNotMatch(said, /\n|EMP1|Asha|\d|@/)
 })
 
-test('a name that nobody knows is shown without its digits, and no VPA in it is', () => {
+test('an unknown name is shown without its digits and without any VPA', () => {
   const said = faults(
     'reference,account_no,ifsc,amount,50100123456789,५०१००१२३४५,50100123456789,asha.rao@ok123',
   )

@@ -2,7 +2,7 @@ import { MOST } from '../domain/limits.ts'
 import { cutText } from '../text/text.ts'
 import { hideDigits } from './hide-digits.ts'
 
-/** A column that payoutd understands, by the name it is documented under. */
+/** A column that payoutd understands, by its documented name. */
 export type Column =
   | 'reference'
   | 'beneficiary_id'
@@ -33,7 +33,7 @@ export const COLUMNS = Object.keys(NAMES) as Column[]
 const BY_NAME = new Map(
   COLUMNS.flatMap((column) => [column, ...NAMES[column]].map((name) => [name, column] as const)),
 )
-/** A column of this prefix is kept with the payout, as metadata under the rest of its name. */
+/** A column with this prefix is kept with the payout, as metadata under the rest of its name. */
 const METADATA = 'meta_'
 const KEPT_REFERENCE = `${METADATA}reference`
 
@@ -42,18 +42,18 @@ const NO_HEADER =
 
 const TOO_LONG = `the first row must contain the names of the columns, at most ${MOST.columns}, and none longer than ${MOST.cell} characters`
 
-/** Where in a record each thing stands. */
+/** The position of each thing in a record. */
 export type Header = {
   width: number
-  /** Of every column, as normal() writes it. */
+  /** The name of every column, in the form that normal() gives it. */
   names: readonly string[]
   at: Partial<Record<Column, number>>
-  /** The columns that make the reference, in their order: one of its own, or those asked for. */
+  /** The columns that make up the reference, in order: the reference column, or those asked for. */
   reference: { name: string; index: number }[]
   metadata: { name: string; index: number }[]
 }
 
-/** `Account No ` and `account-no` are `account_no`. */
+/** `Account No ` and `account-no` become `account_no`. */
 const normal = (name: string): string =>
   name
     .trim()
@@ -61,9 +61,8 @@ const normal = (name: string): string =>
     .replace(/[\s-]+/g, '_')
 
 /**
- * Understands the first line of a file. `referenceFrom` names columns that together make the reference
- * where the file has no column for it. Returns every fault at once, each a sentence; a line that is no header
- * has that one fault, and nothing of it is shown.
+ * Parses the first line of a file. `referenceFrom` names columns that together make up the reference if the file has no column
+ * for it. Returns every fault at once, each a sentence; a line that is no header has that one fault, which shows nothing of it.
  */
 export function readHeader(
   cells: readonly string[],

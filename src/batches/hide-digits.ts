@@ -1,4 +1,4 @@
 import { scrub } from '../domain/mask.ts'
 
-/** A cell of which nobody can say what it is, safe to show: without a digit of any script, a VPA or an e-mail. */
+/** Makes a cell of unknown kind safe to show: removes digits of any script, VPAs and e-mail addresses. */
 export const hideDigits = (text: string): string => scrub(text).replace(/\p{Nd}/gu, '•')

@@ -20,7 +20,7 @@ import { PayableDigest } from './payable-digest.ts'
 import { report } from './report.ts'
 
 const HEADER = 'reference,account_name,account_no,ifsc,amount'
-/** That of a list beside it is too long. */
+/** The name of a list beside it is too long. */
 const LONG_NAME = `${'p'.repeat(239)}.csv`
 const NOW = Date.UTC(2026, 10, 30)
 const row = (n: number, amount = '500') =>
@@ -127,7 +127,7 @@ async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
   }
 }
 
-test('a good file is declared first, then every row is published once', async () => {
+test('the ingest declares a good file first, then publishes every row once', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   const ingested = await run()
   assert.equal(ingested.kind, 'published')
@@ -151,7 +151,7 @@ test('a good file is declared first, then every row is published once', async ()
   assert.equal(new Set(commandsTopic.records.map(({ headers }) => headers?.ce_id)).size, 4)
 })
 
-test('a file with a refused row publishes nothing unless asked for the valid rows', async () => {
+test('a file with a refused row publishes nothing unless the operator asks for the valid rows', async () => {
   const { commandsTopic, run } = await bench([row(1), row(2, '500.50'), row(3)])
   assert.equal((await run()).kind, 'rows-refused')
   assert.equal(commandsTopic.opened, 0)
@@ -178,7 +178,7 @@ test('refused rows are listed beside the file, masked and without formulas, unti
   await assert.rejects(readFile(`${path}.refused.csv`))
 })
 
-test('a list of refused rows that cannot be written stops everything, and says where', async () => {
+test('if the list of refused rows cannot be written, the ingest stops, and the error says where', async () => {
   const { run, commandsTopic } = await bench([row(1), row(2, '500.50')], LONG_NAME)
   await assert.rejects(run({ publishValidRows: true }), (error) => {
     assert.ok(error instanceof ExpectedFailure)
@@ -188,7 +188,7 @@ test('a list of refused rows that cannot be written stops everything, and says w
   assert.equal(commandsTopic.opened, 0)
 })
 
-test('every payout that was published is listed beside the file by its row, and no other', async () => {
+test('every published payout is listed beside the file by its row, and no other is', async () => {
   const { path, commandsTopic, run, write } = await bench([row(1), row(2, 'x'), row(1), row(3)])
   await run()
   await run({ publishValidRows: true, dryRun: true })
@@ -229,7 +229,7 @@ test('an interrupted ingest lists no payouts until it is complete, and then all 
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv', 'payroll.csv.payouts.csv'])
 })
 
-test('a list of payouts that cannot be written stops everything before the first row is out', async () => {
+test('if the list of payouts cannot be written, the ingest stops before it publishes the first row', async () => {
   const { run, commandsTopic } = await bench(rows(1, 3), LONG_NAME)
   await assert.rejects(run(), (error) => {
     assert.ok(error instanceof ExpectedFailure)
@@ -239,7 +239,7 @@ test('a list of payouts that cannot be written stops everything before the first
   assert.equal(commandsTopic.records.length, 0)
 })
 
-test('the same row twice is one payout, the same reference with other content is refused', async () => {
+test('the same row twice is one payout; the same reference with other content is refused', async () => {
   const { commandsTopic, run } = await bench([row(1), row(1), row(1, '₹500.00'), row(1, '600')])
   const ingested = await run({ publishValidRows: true })
   assert.ok(ingested.kind === 'published')
@@ -252,7 +252,7 @@ test('the same row twice is one payout, the same reference with other content is
   assert.deepEqual(commandsTopic.rowNumbers, [2])
 })
 
-test('totals that differ from the expected ones stop everything before Kafka is even asked', async () => {
+test('totals that differ from the expected ones stop the ingest before it even contacts Kafka', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   assert.equal((await run({ expected: { rows: 4, amount: null } })).kind, 'totals-differ')
   assert.equal((await run({ expected: { rows: null, amount: paise(150_001n) } })).kind, 'totals-differ')
@@ -266,7 +266,7 @@ test('expected totals count the whole file: refused and repeated rows too', asyn
   assert.equal((await run({ expected, publishValidRows: true })).kind, 'published')
 })
 
-test('totals that differ say how many amounts they could not add up', async () => {
+test('the error about differing totals says how many amounts could not be added up', async () => {
   const { run } = await bench([row(1), row(2, '-5'), row(3, '12000.50')])
   const ingested = await run({ expected: { rows: null, amount: paise(1_249_550n) } })
   assert.ok(ingested.kind === 'totals-differ')
@@ -284,7 +284,7 @@ test('a dry run checks everything and publishes nothing', async () => {
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
 })
 
-test('a file without a payable row, and one that cannot be read, say so', async () => {
+test('a file without a payable row, and an unreadable file, are reported as such', async () => {
   const { run, write, path } = await bench([row(1, '0')])
   assert.equal((await run({ publishValidRows: true })).kind, 'nothing-payable')
   await write([])
@@ -293,7 +293,7 @@ test('a file without a payable row, and one that cannot be read, say so', async 
   assert.deepEqual(await run(), { kind: 'unreadable', faults: ['the file is empty'] })
 })
 
-test('while a file is published another ingest of it is refused in words, also for another batch or dry, and none of it goes out', async () => {
+test('while one ingest publishes a file, another ingest of it is refused with the reason, also for another batch or as a dry run, and publishes nothing', async () => {
   const { path, commandsTopic, run } = await bench(rows(1, 3))
   const other = new Kept()
   const limits = { minAmount: null, maxAmount: null }
@@ -316,7 +316,7 @@ test('while a file is published another ingest of it is refused in words, also f
   assert.equal((await again()).kind, 'published')
 })
 
-test('an ingest that was interrupted goes on where it was, and declares the batch once', async () => {
+test('an interrupted ingest resumes where it was, and declares the batch once', async () => {
   const { commandsTopic, run } = await bench(rows(1, 2_500))
   const abort = new AbortController()
   const first = await run({}, { signal: abort.signal, onPublished: () => abort.abort() })
@@ -331,7 +331,7 @@ test('an ingest that was interrupted goes on where it was, and declares the batc
   assert.equal(commandsTopic.declared.length, 1)
 })
 
-test('a Kafka that fails in the middle loses no row: the next run publishes the rest', async () => {
+test('if Kafka fails in the middle, no row is lost: the next run publishes the rest', async () => {
   const { commandsTopic, run } = await bench(rows(1, 2_500))
   let calls = 0
   commandsTopic.onPublish = () => {
@@ -346,7 +346,7 @@ test('a Kafka that fails in the middle loses no row: the next run publishes the 
   )
 })
 
-test('a file whose topic was made again meanwhile is not said to be published, and then published whole', async () => {
+test('a file whose topic was deleted and created again does not count as published, and is published whole', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   commandsTopic.topicId = async () => 'second'
   await assert.rejects(run(), /^Error: the topic commands was deleted and created again/)
@@ -386,7 +386,7 @@ for (const [what, comparison] of Object.entries(ODD)) {
   })
 }
 
-test('stopping while the file is compared with its batch publishes nothing', async () => {
+test('stopping during the comparison of the file with its batch publishes nothing', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   const abort = new AbortController()
   const compare = async () => {
@@ -398,7 +398,7 @@ test('stopping while the file is compared with its batch publishes nothing', asy
   assert.equal(commandsTopic.records.length, 0)
 })
 
-test('a file that has all of its batch, or of which its batch has all, is published without a question', async () => {
+test('a file that has all of its batch, or whose batch has all of the file, is published without a question', async () => {
   for (const fits of [
     { fresh: some(1), same: some(2) },
     { same: some(3), missing: some(2) },
@@ -408,7 +408,7 @@ test('a file that has all of its batch, or of which its batch has all, is publis
   }
 })
 
-test('the same file with references of other columns is another one, and does not go on from where that was', async () => {
+test('the same file with references from other columns is another ingest, and does not resume the first one', async () => {
   const { path, commandsTopic, run, write } = await bench([])
   await write([])
   const lines = [
@@ -426,7 +426,7 @@ test('the same file with references of other columns is another one, and does no
   assert.equal(new Set(commandsTopic.commands.map(({ payoutId }) => payoutId)).size, 2)
 })
 
-test('a file that was published is not published again, except to another Kafka', async () => {
+test('a published file is not published again, except to another Kafka', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   await run()
   assert.equal((await run()).kind, 'published-before')
@@ -436,7 +436,7 @@ test('a file that was published is not published again, except to another Kafka'
   assert.equal(other.commands.length, 3)
 })
 
-test('a corrected file under the same batch keeps the ids of the rows it had before', async () => {
+test('a corrected file for the same batch keeps the ids of its earlier rows', async () => {
   const { commandsTopic, run, write } = await bench([row(1), row(2, 'x'), row(3)])
   await run({ publishValidRows: true })
   await write([row(3), row(2), row(1)])
@@ -463,13 +463,13 @@ test('rows that other limits make payable are published although the file was pu
   assert.deepEqual(commandsTopic.rowNumbers, [2, 3, 2, 3])
 })
 
-test('a file that changes while it is published is noticed', async () => {
+test('a file that changes during publication is noticed', async () => {
   const { path, commandsTopic, run } = await bench(rows(1, 10))
   commandsTopic.onPublish = () => appendFile(path, `${row(11)}\r\n`)
   await assert.rejects(run(), /was changed while it was being published/)
 })
 
-test('of a file that changes after it was checked, nothing goes out that nobody checked', async () => {
+test('if a file changes after the check, nothing unchecked is published', async () => {
   const whole = rows(1, 1_200)
   for (const [changedRow, published] of [
     [1, 0],
@@ -495,7 +495,7 @@ test('of a file that changes after it was checked, nothing goes out that nobody 
   }
 })
 
-test('a place that was kept for other payments of the same file is none', async () => {
+test('a position that was kept for other payments of the same file does not count', async () => {
   const { commandsTopic, run, folder } = await bench(rows(1, 2))
   await run()
   const name = (await readdir(join(folder, 'checkpoints'))).find((each) => each.endsWith('.json'))
@@ -513,7 +513,7 @@ test('a place that was kept for other payments of the same file is none', async 
   assert.equal((await run()).kind, 'published-before')
 })
 
-test('stopping while the file is checked publishes nothing and leaves no half list', async () => {
+test('stopping during the check of the file publishes nothing and leaves no half list', async () => {
   const { folder, commandsTopic, run } = await bench([row(1, 'x'), ...rows(2, 3_000)])
   const abort = new AbortController()
   const ingested = await run(
@@ -525,7 +525,7 @@ test('stopping while the file is checked publishes nothing and leaves no half li
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
 })
 
-test('on a real Kafka every payable row arrives, in the words of the schemas', async (t: TestContext) => {
+test('on a real Kafka every payable row arrives, in the format of the schemas', async (t: TestContext) => {
   const topics = topicNames(`${unique('ingest')}.`)
   await makeTopic(topics.commands, 3)
   await registerSchemas(connectRegistry({ url: registryUrl() }), schemaSubjects(topics))
@@ -550,7 +550,7 @@ test('on a real Kafka every payable row arrives, in the words of the schemas', a
   assert.equal(types.filter((type) => type === 'in.payoutd.PayoutBatchDeclared').length, 1)
 })
 
-test('a file whose last line has no end is published only where its sum is given, or somebody agrees', async () => {
+test('a file whose last line has no end is published only if its sum is given, or somebody agrees', async () => {
   const { path, commandsTopic, run } = await bench(rows(1, 2))
   await writeFile(path, [HEADER, row(1), row(2, '50')].join('\r\n'))
   const refused = await run({}, { agrees: async () => false })

@@ -16,42 +16,42 @@ import type { RowSet } from './row-set.ts'
 
 export type IngestRequest = {
   payroll: Payroll
-  /** Totals over all rows of the file, as a spreadsheet shows them, from whoever sent it; null: not given. */
+  /** Totals over all rows of the file, as a spreadsheet shows them, from the sender of the file; null: not given. */
   expected: { rows: number | null; amount: Paise | null }
-  /** Publish the payable rows although others are refused. */
+  /** Publish the payable rows even if others are refused. */
   publishValidRows: boolean
   dryRun: boolean
 }
 
 export type IngestDeps = {
-  /** Called only when something is to be published. */
+  /** Called only if there is something to publish. */
   openCommandsTopic: () => Promise<CommandsTopic>
   checkpointFolder: string
-  /** What the ledger has of the batch already. */
+  /** Finds what the ledger already has of the batch. */
   compare: (compared: Compared) => Promise<OverlapComparison>
-  /** Whether to publish a file although it may be cut off, or it and its batch do not fit together: see `isDoubtful`. */
+  /** Whether to publish a file although it may be cut off, or does not match its batch: see `isDoubtful`. */
   agrees: (doubts: Doubts) => Promise<boolean>
-  /** Called before anything is published, and not where all of it was before. */
+  /** Called before anything is published, but not if an earlier run published everything. */
   onBegin: (summary: Summary) => Promise<void>
   clock: Clock
-  /** Aborted: stops at once while checking, and after the request under way while publishing. */
+  /** When aborted, the ingest stops at once while checking, and after the request under way while publishing. */
   signal: AbortSignal
   onBytes: (bytes: number) => void
   onPublished: (rows: number, of: number) => void
 }
 
-/** What a person should look at. `mayBeCutOff`: nothing tells that the file is whole. */
+/** What a person should look at. `mayBeCutOff`: nothing shows that the file is whole. */
 export type Doubts = { comparison: OverlapComparison; mayBeCutOff: boolean }
 
 type Checked = { summary: Summary; refusedFile: string | null }
 
-/** `payoutsFile` lists every payout of the file, those that an earlier run published too. */
+/** `payoutsFile` lists every payout of the file, including those that an earlier run published. */
 type IngestOutcome =
   | { kind: 'published-before'; checkpoint: string; payoutsFile: string }
   | { kind: 'interrupted'; published: number }
   | { kind: 'published'; resumedAfter: number; payoutsFile: string }
 
-/** What an ingest came to. Only an Outcome has published anything, now or before. */
+/** The result of an ingest. Only an Outcome has published anything, now or before. */
 export type Ingested =
   | { kind: 'unreadable'; faults: readonly string[] }
   | { kind: 'stopped' }
@@ -63,14 +63,14 @@ export type Ingested =
   | (IngestOutcome & Checked)
 
 /**
- * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
- * interrupted at any point, and the same request goes on. The same file for the same batch can be ingested
- * any number of times: its rows have the same payoutIds and are paid once. A file that does not fit what its batch has
- * already is published only if somebody agrees. Throws when another ingest checks or publishes the file, when the file, Kafka or
- * the registry cannot be reached, or when the file changes meanwhile.
+ * Ingests a payroll file. It checks the whole file before it publishes anything. Publishing can be interrupted at any point, and
+ * the same request resumes it. The same file for the same batch can be ingested any number of times: its rows have the same
+ * payoutIds and are paid once. A file that does not match what its batch already has is published only if somebody agrees. Throws
+ * if another ingest checks or publishes the file, if the file, Kafka or the registry cannot be reached, or if the file changes
+ * meanwhile.
  */
 export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
-  // Both would write the same lists beside the file.
+  // Two ingests at once would write the same lists beside the file.
   const lock = await lockPayroll(request.payroll.path, deps.checkpointFolder)
   try {
     return await ingestLocked(request, deps)
@@ -107,7 +107,7 @@ async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<I
 
 const PAYOUT_COLUMNS = ['row', 'reference', 'payoutId']
 
-/** Which rows can be paid, and what they pay. */
+/** Which rows are payable, and what they pay. */
 type Payable = { payable: RowSet; digest: PayableDigest }
 
 type Unchecked = Extract<Ingested, { kind: 'unreadable' | 'stopped' }>
@@ -151,7 +151,7 @@ async function publish(
   }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
   const before = await checkpoint.load(digest.whole)
-  // What was begun was agreed to.
+  // Somebody agreed to an ingest that has begun.
   if (before === null) {
     const { topic } = commandsTopic.destination
     const ends = { topic, partitions: await commandsTopic.ends() }
@@ -188,7 +188,7 @@ async function publish(
     : { kind: 'published', resumedAfter: progress.published, payoutsFile: payouts.path }
 }
 
-/** Whoever gives the sum sees that a part of it is missing. */
+/** An operator who gives the sum notices if a part of the file is missing. */
 const mayBeCutOff = ({ expected }: IngestRequest, { lastLineEnds }: Summary): boolean =>
   !lastLineEnds && expected.amount === null
 
@@ -212,7 +212,7 @@ function differencesOf(
   return differences
 }
 
-/** A spreadsheet adds up what no payout can be: -5, or 12000.50. */
+/** A spreadsheet also adds up amounts that no payout can have: -5, or 12000.50. */
 const notAdded = (amounts: number): string =>
   amounts === 0
     ? ''

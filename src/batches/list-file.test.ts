@@ -10,14 +10,14 @@ import { Checkpoint } from './checkpoint.ts'
 import { ListFile } from './list-file.ts'
 import { lockPayroll } from './lock-payroll.ts'
 
-test('a list that the disk has room for a part of only is not complete, and not there', async (t) => {
+test('if the disk has room for only a part of a list, the list is not complete and does not appear', async (t) => {
   const list = path.join(folderOf(t), 'list.csv')
   const script = `
     import { ListFile } from ${JSON.stringify(new URL('./list-file.ts', import.meta.url).href)}
     const list = await ListFile.open(${JSON.stringify(list)}, 'payouts', ['row'])
     for (let i = 0; i < 3_000; i++) await list.add(['x'.repeat(40)])
     await list.complete()`
-  // 80 kB is less than the 120 kB of the list, and no whole number of its writes.
+  // 80 kB is less than the 120 kB of the list, and not a whole number of its writes.
   const limited = promisify(execFile)('bash', [
     '-c',
     'ulimit -f 80; exec "$@"',
@@ -30,7 +30,7 @@ test('a list that the disk has room for a part of only is not complete, and not 
   assert.equal(existsSync(list), false)
 })
 
-test('two lists of one name that are written at once are each whole, and the last stays', async (t) => {
+test('two lists written at once under one name are each whole, and the last one stays', async (t) => {
   const folder = folderOf(t)
   const list = path.join(folder, 'list.csv')
   const lists = [await ListFile.open(list, 'payouts', ['row']), await ListFile.open(list, 'payouts', ['row'])]
@@ -44,7 +44,7 @@ test('two lists of one name that are written at once are each whole, and the las
   assert.deepEqual(readdirSync(folder), ['list.csv'])
 })
 
-test('progress that two ingests keep at once is that of one of them', async (t) => {
+test('of the progress that two ingests keep at once, one stays', async (t) => {
   const identity = { clusterId: 'one', topic: 'commands', topicId: null, fileHash: 'h', merchantId: 'acme' }
   const checkpoint = new Checkpoint(folderOf(t), { ...identity, batchId: 'nov', referenceFrom: [] })
   const progress = { declaredAt: 0, payable: 'all' }
@@ -52,7 +52,7 @@ test('progress that two ingests keep at once is that of one of them', async (t) 
   assert.ok([500, 1_000].includes((await checkpoint.load('all'))?.published ?? 0))
 })
 
-test('the lock of a payroll ends with the process that has it, also one that is killed', async (t) => {
+test('the lock of a payroll ends with the process that has it, even if that is killed', async (t) => {
   const folder = folderOf(t)
   const payroll = path.join(folder, 'payroll.csv')
   writeFileSync(payroll, '')

@@ -4,17 +4,17 @@ import { partialOf } from '../platform/partial-file.ts'
 import { visible } from '../text/text.ts'
 
 const FLUSH_AT = 64 * 1024
-/** Before UTF-8, so that spreadsheets read names in any script. */
+/** Precedes UTF-8, so that spreadsheets read names in any script. */
 const MARK = '\ufeff'
 
-/** A list beside a payroll file, as CSV for spreadsheets. It is there once it is complete, and whole. */
+/** A list beside a payroll file, as CSV for spreadsheets. It appears only when it is complete. */
 export class ListFile {
   readonly path: string
   readonly #partial: string
   readonly #file: FileHandle
   #waiting: string
 
-  /** Throws an ExpectedFailure, in which the list is called `name`, when it cannot be written there. */
+  /** Throws an ExpectedFailure, which calls the list `name`, if it cannot be written there. */
   static async open(path: string, name: string, columns: readonly string[]): Promise<ListFile> {
     const partial = partialOf(path)
     try {
@@ -47,14 +47,14 @@ export class ListFile {
     await rename(this.#partial, this.path)
   }
 
-  /** Leaves nothing behind of a list that is not complete; an older one stays. */
+  /** Deletes an incomplete list; an older one stays. */
   async discard(): Promise<void> {
     await this.#file.close()
     await rm(this.#partial, { force: true })
   }
 
   async #flush(): Promise<void> {
-    // `write` may write a part of it and say so.
+    // `write` may write only a part and report that.
     await this.#file.appendFile(this.#waiting)
     this.#waiting = ''
   }
@@ -62,10 +62,10 @@ export class ListFile {
 
 const line = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`
 
-/** What a spreadsheet begins a formula with, in East Asian width too. */
+/** Characters that begin a formula in a spreadsheet, in East Asian width too. */
 const FORMULA = /^[=+\-@＝＋－＠]/
 
-/** Quoted as needed, on one line; what a spreadsheet would run as a formula is made plain text. */
+/** Quotes a cell if necessary, on one line; turns anything that a spreadsheet would run as a formula into plain text. */
 function cell(given: string): string {
   const text = visible(given)
   const plain = FORMULA.test(text) ? `'${text}` : text

@@ -7,8 +7,8 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 const BUSY = 5
 
 /**
- * Takes a payroll file for one ingest, until `release` is called; throws an ExpectedFailure while another has it. SQLite's
- * lock is the kernel's: it ends with the process, however that ends, so that the next one goes on.
+ * Locks a payroll file for one ingest until `release` is called; throws an ExpectedFailure while another ingest has it. SQLite
+ * uses the kernel's lock, which ends with the process, however that ends, so the next ingest can proceed.
  */
 export async function lockPayroll(path: string, folder: string): Promise<{ release(): void }> {
   await mkdir(folder, { recursive: true })

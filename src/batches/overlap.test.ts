@@ -68,7 +68,7 @@ const inWords = ({ kind: _, behind, cancelled: __, ...totals }: Overlap) => ({
   behind,
 })
 
-test('a file is compared with its batch by who gets how much under which reference', async (t) => {
+test('the comparison of a file with its batch is by who gets how much under which reference', async (t) => {
   const { takeIn, compare } = await world(t)
   const first = [row('E1', 100), row('E2', 200), row('E3', 400), row('E4', 800)]
   const none = '0 of ₹0'
@@ -86,7 +86,7 @@ test('a file is compared with its batch by who gets how much under which referen
   })
 })
 
-test('what ended unpaid is not missing', async (t) => {
+test('a payout that ended unpaid is not missing', async (t) => {
   const { ledger, takeIn, compare } = await world(t)
   const [, second] = await takeIn([row('E1', 100), row('E2', 200)])
   await ledger.db.run(ends, { payoutId: second?.payoutId ?? '', state: 'failed' })
@@ -94,14 +94,14 @@ test('what ended unpaid is not missing', async (t) => {
   assert.deepEqual([batch.rows, missing.rows, fresh.rows], [1, 0, 1])
 })
 
-test('what is on its way is waited for, and told where it is not taken in within ten seconds', async (t) => {
+test('the ingest waits for commands on their way, and reports those that intake has not stored within ten seconds', async (t) => {
   const { ledger, compare } = await world(t)
   await standAt(ledger, 0, { offset: 3n, logId: null })
   assert.equal((await compare([row('E1', 100)], { high: 3n })).behind, 0n)
   assert.equal((await compare([row('E1', 100)], { high: 5n })).behind, 2n)
 })
 
-test('of a batch that a person cancelled nothing is paid, which is told before anything is published', async (t) => {
+test('nothing is paid of a batch that a person cancelled, and the ingest says so before it publishes anything', async (t) => {
   const { ledger, compare } = await world(t)
   const rows = [row('1', 100)]
   assert.equal(isDoubtful(await compare(rows)), false)

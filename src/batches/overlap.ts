@@ -14,10 +14,10 @@ import type { RowSet } from './row-set.ts'
 import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 
 /**
- * What a file and its batch have in common. `batch`: what was taken in of the batch and is paid, or may be yet; `missing`:
- * what of that the file does not have. Of the file's rows: `same` were taken in, `changed` too, but with another amount or
- * payee, and `fresh` were not. `behind`: commands that payoutd had still to take in, which may be of the batch. `cancelled`: who
- * cancelled the batch, and why, so that what comes of it is cancelled; null: nobody did.
+ * What a file and its batch have in common. `batch`: the accepted payouts of the batch that are paid or may yet be; `missing`:
+ * those of them that the file does not have. Of the file's rows, `same` were accepted, `changed` were accepted with another
+ * amount or payee, and `fresh` were not accepted. `behind`: commands that intake has yet to store, which may belong to the batch.
+ * `cancelled`: who cancelled the batch, and why, so that payoutd cancels what arrives of it; null: nobody did.
  */
 export type Overlap = {
   kind: 'compared'
@@ -30,10 +30,10 @@ export type Overlap = {
   cancelled: string | null
 }
 
-/** `unknown`: the ledger could not be asked, in words why. */
+/** `unknown`: the ledger did not answer; `why` says the reason in words. */
 export type OverlapComparison = Overlap | { kind: 'unknown'; why: string }
 
-/** A file, and what of it can be paid. `ends`: where the topic of commands ends; null: it is not waited for. */
+/** A file, and its payable rows. `ends`: the end offsets of the commands topic; null: the comparison does not wait for intake. */
 export type Compared = {
   payroll: Payroll
   payable: RowSet
@@ -43,7 +43,7 @@ export type Compared = {
 
 export type CompareDeps = { db: Database; fingerprintKey: KeyObject; clock: Clock; signal: AbortSignal }
 
-/** Whether more may be paid by the file, or less, than whoever sends it thinks. */
+/** Whether the file may pay more, or less, than its sender thinks. */
 export const isDoubtful = (comparison: OverlapComparison): boolean => {
   if (comparison.kind === 'unknown' || comparison.behind > 0n || comparison.cancelled !== null) return true
   const { changed, fresh, missing } = comparison
@@ -51,11 +51,11 @@ export const isDoubtful = (comparison: OverlapComparison): boolean => {
 }
 
 const ROWS_AT_ONCE = 1_000
-/** What a running payoutd needs at most to take in what is on its way. */
+/** The longest time that a running payoutd needs to store the commands on their way. */
 const TAKEN_IN_MS = 10_000
 const LOOK_EVERY_MS = 200
 
-/** Asks the ledger what the batch of a file has already, once what is on its way there has been taken in, or 10 s later. */
+/** Asks the ledger what the file's batch already has, once intake has stored the commands on their way, or after 10 s. */
 export async function compareWithBatch(
   { payroll, payable, totals, ends }: Compared,
   deps: CompareDeps,
@@ -107,7 +107,7 @@ const plus = (one: PayrollTotals, rows = 0, amount = 0n): PayrollTotals => ({
 const minus = (one: PayrollTotals, { rows, amount }: PayrollTotals): PayrollTotals =>
   plus(one, -rows, -amount)
 
-/** How many commands that stand in the topic are not taken in yet, in the end. */
+/** Returns how many commands of the topic intake has not stored at the end of the wait. */
 async function untilTakenIn(
   { topic, partitions }: NonNullable<Compared['ends']>,
   { db, clock, signal }: CompareDeps,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 
-/** Rows to a request: larger ones gain nothing, and a crash repeats at most one. */
+/** Rows per request: larger requests gain nothing, and a crash repeats at most one. */
 export const ROWS_AT_ONCE = 500
 
 /**
- * What a file pays, row by row in its order, as one hash of everything before each request: 64 bytes for 500 rows, and
- * nothing of anybody's bank details.
+ * What a file pays, row by row in its order, as one hash of everything before each request: 64 bytes per 500 rows, which reveal
+ * no bank details.
  */
 export class PayableDigest {
   readonly #hash = createHash('sha256')
@@ -23,7 +23,7 @@ export class PayableDigest {
     return this.#hash.copy().digest('hex')
   }
 
-  /** Whether `later`, which stands behind a whole request, has the same rows up to there. */
+  /** Whether `later`, which stands behind a whole request, has the same rows up to this point. */
   beginsLike(later: PayableDigest): boolean {
     const request = later.#requests.length - 1
     return this.#requests[request] === later.#requests[request]

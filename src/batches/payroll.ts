@@ -7,7 +7,7 @@ import { type PayrollBatch, type PayrollRow, readRow } from './row.ts'
 /** A payroll file and how to read it. */
 export type Payroll = { path: string; batch: PayrollBatch; referenceFrom: readonly string[] }
 
-/** A file as it was read to its end: the SHA-256 of its bytes in hex, and whether its last line has an end. */
+/** A file after it was read to its end: the SHA-256 of its bytes in hex, and whether its last line has an end. */
 export type Whole = { fileHash: string; lastLineEnds: boolean }
 
 /** Small enough that the records of one chunk do not outlive a young-generation collection. */
@@ -16,8 +16,8 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
- * Streams the rows of a file, header and blank rows left out, in constant memory; returns what is known at its end. `onBytes` hears how many were read so far. Throws UnreadableFile when the file as a whole
- * cannot be read.
+ * Streams the rows of a file, without header and blank rows, in constant memory; returns what is known at its end. Calls
+ * `onBytes` with the number of bytes read so far. Throws UnreadableFile if the file as a whole cannot be read.
  */
 export async function* readPayroll(
   { path, batch, referenceFrom }: Payroll,

@@ -14,22 +14,21 @@ export type Publication = {
   payroll: Payroll
   summary: Summary
   payable: RowSet
-  /** Of what the check found payable. */
+  /** The digest of the rows that the check found payable. */
   digest: PayableDigest
   progress: IngestProgress
   checkpoint: Checkpoint
   commandsTopic: CommandsTopic
-  /** Hears of every payable row, also of those that an earlier run published. */
+  /** Receives every payable row, including those that an earlier run published. */
   payouts: ListFile
   signal: AbortSignal
   onPublished: (rows: number) => void
 }
 
 /**
- * Publishes what the check found payable, in file order: the batch first, then its rows, beginning after
- * those that an earlier run published. Returns how many rows are published now; fewer than there are means
- * that the signal asked to stop. Throws when the file is not the one that was checked any more, before
- * anything of it is published that nobody checked.
+ * Publishes what the check found payable, in file order: the batch first, then its rows, starting after those that an earlier run
+ * published. Returns how many rows are published now; fewer than there are means that the signal asked to stop. Throws if the
+ * file is no longer the one that was checked, before it publishes anything unchecked.
  */
 export async function publishPayroll(publication: Publication): Promise<number> {
   const { payroll, summary, payable, digest, progress, commandsTopic, payouts, signal, onPublished } =

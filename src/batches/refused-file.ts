@@ -5,8 +5,8 @@ import { ListFile } from './list-file.ts'
 const COLUMNS = ['row', 'reference', 'column', 'rule', 'what is wrong', 'found']
 
 /**
- * The list of refused rows beside a payroll file, a line per fault, to correct the payroll file by. Bank
- * details are masked. An older list goes away when nothing is refused.
+ * The list of refused rows beside a payroll file, one line per fault, to correct the payroll file by. It masks bank details. An
+ * older list is deleted if no row is refused.
  */
 export class RefusedFile {
   readonly #path: string
@@ -23,7 +23,7 @@ export class RefusedFile {
     }
   }
 
-  /** Returns the path, or null when nothing was refused. */
+  /** Returns the path, or null if no row was refused. */
   async complete(): Promise<string | null> {
     if (!this.#list) {
       await rm(this.#path, { force: true })
@@ -33,7 +33,7 @@ export class RefusedFile {
     return this.#path
   }
 
-  /** Leaves nothing behind of a list that is not complete. */
+  /** Deletes an incomplete list. */
   async discard(): Promise<void> {
     await this.#list?.discard()
   }

@@ -16,7 +16,7 @@ const summary: Summary = {
 }
 const files = { refusedFile: 'nov.csv.refused.csv', payoutsFile: 'nov.csv.payouts.csv' }
 
-test('what was published is told with where to find it, and that nothing known is paid again', () => {
+test('the report about a published file says where to find it, and that known payouts are not paid again', () => {
   const said = report({ kind: 'published', resumedAfter: 0, summary, ...files })
   assert.match(said, /Published: 2 payouts\. payoutd does not pay again what it already knows of this batch/)
   assert.match(said, /payoutId of every row to be paid: nov\.csv\.payouts\.csv$/)

@@ -9,7 +9,7 @@ export function isSettled({ kind }: Ingested): boolean {
   return kind === 'published' || kind === 'published-before' || kind === 'dry-run'
 }
 
-/** What an ingest came to, in words and figures for the person who sent the file. Amounts in rupees. */
+/** The result of an ingest, in words and figures for the sender of the file. Amounts in rupees. */
 export function report(ingested: Ingested): string {
   if (ingested.kind === 'unreadable') {
     return [
@@ -58,7 +58,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
   }
 }
 
-/** What whoever publishes the file should look at, a line each. */
+/** What the publisher of the file should look at, a line each. */
 export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
   ...(mayBeCutOff
     ? [
@@ -69,7 +69,7 @@ export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
   ...comparisonLines(comparison),
 ]
 
-/** What a file and its batch have in common, a line each; none where the batch is new. */
+/** What a file and its batch have in common, a line each; none if the batch is new. */
 export function comparisonLines(comparison: OverlapComparison): string[] {
   if (comparison.kind === 'unknown') return [`It is unknown what the batch already has: ${comparison.why}`]
   const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
@@ -121,9 +121,9 @@ function table({ all, payable, refused, repeated, unreadableAmounts }: Summary):
     .join('\n')
 }
 
-/** 1000000 → 10,00,000, as India reads numbers. */
+/** 1000000 → 10,00,000, in the Indian format. */
 const count = (number: number): string => number.toLocaleString('en-IN')
 
-/** The same for programs, in one line: amounts in paise, as text because a JSON number need not hold them. */
+/** The same for programs, in one line: amounts in paise, as text because a JSON number may not hold them exactly. */
 export const reportJson = (ingested: Ingested): string =>
   JSON.stringify(ingested, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))

@@ -45,7 +45,7 @@ const faults = (changes: Partial<typeof GOOD>): string[] => {
   return row.kind === 'refused' ? row.faults.map(({ column, rule }) => `${column}: ${rule}`) : [row.kind]
 }
 
-test('a good row becomes a command, every cell in its place', () => {
+test('a good row becomes a command, with every cell in its place', () => {
   const row = read()
   assert.equal(row.kind, 'payable')
   if (row.kind !== 'payable') return
@@ -74,7 +74,7 @@ test('a good row becomes a command, every cell in its place', () => {
   })
 })
 
-test('spaces around cells and an IFSC in small letters do not matter', () => {
+test('spaces around cells and an IFSC in lower case do not matter', () => {
   const row = read({
     reference: ' EMP1 ',
     ifsc: ' hdfc0001234 ',
@@ -88,7 +88,7 @@ test('spaces around cells and an IFSC in small letters do not matter', () => {
     assert.notDeepEqual(read({ phone }), read(), phone)
 })
 
-test('the payoutId depends on merchant, batch and reference, and on nothing else of the row', () => {
+test('the payoutId depends on merchant, batch and reference, and on nothing else in the row', () => {
   const idOf = (row: ReturnType<typeof readRow>) =>
     row.kind === 'payable' ? row.command.payoutId : assert.fail()
   const cells = Object.values(GOOD)
@@ -106,7 +106,7 @@ test('the payoutId depends on merchant, batch and reference, and on nothing else
   )
 })
 
-test('every fault of a row is told, by the columns of the file', () => {
+test('every fault of a row is reported, under the columns of the file', () => {
   assert.deepEqual(
     faults({ reference: '', account_name: 'A', account_no: '12', ifsc: 'HDFC', amount: 'x', phone: '1' }),
     [
@@ -120,7 +120,7 @@ test('every fault of a row is told, by the columns of the file', () => {
   )
 })
 
-test('a fault is named by its column, also where the command calls it something else', () => {
+test('a fault has the name of its column, even if the command calls it something else', () => {
   const long = 'x'.repeat(257)
   assert.deepEqual(faults({ beneficiary_id: long, email: 'asha', remark: long }), [
     'beneficiary_id: length',
@@ -132,7 +132,7 @@ test('a fault is named by its column, also where the command calls it something 
   assert.deepEqual(faults({ account_no: '', ifsc: 'HDFC' }), ['account_no: required', 'ifsc: ifsc'])
 })
 
-test('a refused row tells its number, its reference and its amount, as far as they can be read', () => {
+test('a refused row shows its number, its reference and its amount, as far as they can be read', () => {
   const told = (changes: Partial<typeof GOOD>) => {
     const row = read(changes)
     return row.kind === 'refused' ? [row.row, row.reference, row.amount] : [row.kind]
@@ -142,7 +142,7 @@ test('a refused row tells its number, its reference and its amount, as far as th
   assert.deepEqual(readRow([''], 7, header(), BATCH), { kind: 'blank', row: 7 })
 })
 
-test('what a person must do is said beside what was found', () => {
+test('the report says what a person must do beside what it found', () => {
   const only = (changes: Partial<typeof GOOD>) => {
     const row = read(changes)
     return row.kind === 'refused' && row.faults.length === 1 ? row.faults[0] : assert.fail(row.kind)
@@ -183,16 +183,16 @@ test('what a person must do is said beside what was found', () => {
   })
 })
 
-test('texts are as long as they may be', () => {
+test('texts may reach their maximum length', () => {
   assert.deepEqual(faults({ reference: '😀'.repeat(64) }), ['payable'])
   assert.deepEqual(faults({ meta_team: 'x'.repeat(256) }), ['payable'])
 })
 
-test('the limits of the merchant hold for files too', () => {
+test('the limits of the merchant apply to files too', () => {
   assert.deepEqual(faults({ amount: '99' }), ['amount: minimum'])
 })
 
-test('an account number that a spreadsheet shortened is told as such', () => {
+test('the fault about an account number that a spreadsheet shortened says so', () => {
   for (const account_no of ['5.01002E+13', '5E+13', '5.01002e13'])
     assert.deepEqual(faults({ account_no }), ['account_no: scientific'])
   for (const account_no of ['55E+13', '5E+13x', '5E', '5.E+13', '5,01E+13'])
@@ -219,7 +219,7 @@ test('a refused row never shows a whole account number, VPA, phone or amount cel
     assert.ok(!shown.includes(secret), secret)
 })
 
-test('columns that were swapped and a number in a remark show no whole account number either', () => {
+test('swapped columns and a number in a remark show no whole account number either', () => {
   const row = read({
     account_no: 'HDFC0001234',
     ifsc: '50100123456',
@@ -231,7 +231,7 @@ test('columns that were swapped and a number in a remark show no whole account n
   ])
 })
 
-test('an amount that cannot be paid is shown as it was written; what may be an account number there is not', () => {
+test('an amount that cannot be paid is shown as written, but anything that may be an account number there is not', () => {
   const found = (amount: string) => {
     const row = read({ amount })
     return row.kind === 'refused' ? row.faults.find(({ column }) => column === 'amount')?.found : undefined
@@ -268,7 +268,7 @@ test('an amount that cannot be paid is shown as it was written; what may be an a
     assert.doesNotMatch(found(masked) ?? '1', /\p{Nd}/u, masked)
 })
 
-test('an amount whose unquoted comma made two cells of it, in a row that lacks its last, is refused, not paid in part', () => {
+test('an amount that an unquoted comma splits into two cells, in a row that lacks its last one, is refused, not paid in part', () => {
   const names = ['reference', 'account_no', 'ifsc', 'amount', 'remark', 'meta_team']
   const rulesOf = (...cells: string[]) => {
     const row = readRow(['EMP1', '50100123456', 'HDFC0001234', ...cells], 2, header(names), BATCH)
@@ -293,7 +293,7 @@ test('an amount whose unquoted comma made two cells of it, in a row that lacks i
   for (const cells of whole) assert.equal(rulesOf(...cells), 'payable', cells.join())
 })
 
-test('a reference that may be an account number or a VPA, as columns were swapped, is masked where its row is refused', () => {
+test('a reference that may be an account number or a VPA, because columns were swapped, is masked when its row is refused', () => {
   const shown = (reference: string) => {
     const row = read({ reference, account_no: '12' })
     return row.kind === 'refused' && row.reference
@@ -306,7 +306,7 @@ test('a reference that may be an account number or a VPA, as columns were swappe
   ])
 })
 
-test('a row of another width is known by its reference if that is the first cell, unless it may be an account number', () => {
+test('a row of another width is identified by its reference if that is the first cell, unless it may be an account number', () => {
   const of = (cells: string[], names = ['reference', 'account_no', 'ifsc', 'amount']) => {
     const row = readRow(cells, 7, header(names), BATCH)
     return row.kind === 'refused' ? row.reference : row.kind
@@ -326,7 +326,7 @@ test('a row of another width is known by its reference if that is the first cell
   assert.equal(of(['50100123', 'HDFC0001234', '500'], second), null)
 })
 
-test('a row of another width is refused rather than guessed at, an empty one is no row', () => {
+test('a row of another width is refused rather than guessed at; an empty one is no row', () => {
   const cells = Object.values(GOOD)
   const of = (row: string[]) => readRow(row, 7, header(), BATCH)
   const wide = of([...cells, ''])
@@ -365,7 +365,7 @@ test('a reference made of several columns cannot be confused with another', () =
   assert.deepEqual(faults({ reference: '7|nov' }), ['payable'])
 })
 
-test('a beneficiary_id is a single line: a stray quote would make one of it and the rows behind it', () => {
+test('a beneficiary_id is a single line: a stray quote would merge it with the rows after it', () => {
   assert.deepEqual(faults({ beneficiary_id: 'B5\nE6,50100,HDFC0000001,600,B6' }), ['beneficiary_id: text'])
 })
 
@@ -376,7 +376,7 @@ test('metadata and references are single lines', () => {
   }
 })
 
-test('a cell that is too long is refused before anything reads it, and nothing of it is told', () => {
+test('a cell that is too long is refused before anything reads it, and nothing of it is shown', () => {
   for (const name of Object.keys(GOOD) as (keyof typeof GOOD)[]) {
     for (const part of ['1', ' ', 'a@', '-', '₹', '🙂']) {
       const row = read({ [name]: part.repeat(60_000) })

@@ -14,12 +14,12 @@ import { isSplitAmount, SPLIT_AMOUNT } from './split-amount.ts'
 /** What the rows of one file have in common. */
 export type PayrollBatch = { merchantId: string; batchId: string; limits: AmountLimits }
 
-/** A rule that a row breaks, in the words of the file. `found` is safe to show. */
+/** A rule that a row breaks, in the terms of the file. `found` is safe to show. */
 export type RowFault = { column: string; rule: string; message: string; found: string }
 
 /**
- * One row of a file. `row` is its number as a spreadsheet shows it: the header is row 1. Of a refused row `reference` is
- * safe to show, `payoutId` is null where the reference cannot be read, and `amount` where that cannot.
+ * One row of a file. `row` is its number in a spreadsheet: the header is row 1. In a refused row, `reference` is safe to show;
+ * `payoutId` is null if the reference cannot be read, and `amount` if the amount cannot.
  */
 export type PayrollRow =
   | { kind: 'blank'; row: number }
@@ -36,13 +36,13 @@ export type PayrollRow =
 const MAX_TEXT = 64
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/
-/** 5.01002E+13: what a spreadsheet makes of a long number. */
+/** 5.01002E+13: a long number after a spreadsheet shortened it. */
 const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i
 const SEPARATOR = '|'
 const COULD_BE_ACCOUNT = /^[\p{Nd}\s-]{9,}$/u
-/** Digits and signs, maybe with a currency before them or a word after. */
+/** Digits and signs, with an optional currency before or word after them. */
 const AMOUNT = /^(?:₹|rs\.?|inr)?[\s\p{Nd}.,+\-−()/e]*\p{L}{0,6}$/iu
-/** An amount of a payroll has fewer with its paise, most account numbers have more. */
+/** An amount in a payroll has fewer digits, paise included; most account numbers have more. */
 const MAX_AMOUNT_DIGITS = 10
 
 const COLUMN_OF: Record<string, Column> = {
@@ -57,7 +57,7 @@ const COLUMN_OF: Record<string, Column> = {
   remark: 'remark',
 }
 
-/** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
+/** Reads one record of the file, and checks every rule of `payout/validate.ts` and those of the file itself. */
 export function readRow(
   cells: readonly string[],
   row: number,
@@ -131,7 +131,7 @@ export function readRow(
     : { kind: 'refused', row, reference: shown(reference), payoutId, amount, faults }
 }
 
-/** Checked before anything else: no pattern and no hash sees such a cell. */
+/** Checks this before anything else, so that no pattern and no hash sees such a cell. */
 const tooLong = (cells: readonly string[], header: Header): RowFault[] =>
   cells.flatMap((text, index) =>
     text.length > MOST.cell
@@ -153,7 +153,7 @@ function rulesBroken(command: PayoutCommand, { limits }: PayrollBatch, amountIsR
     .map((fault) => (fault.column === 'account_no' ? accountFault(command.accountNo, fault) : fault))
 }
 
-/** The commonest way to spoil an account number deserves words of its own. */
+/** The most common way to spoil an account number gets a message of its own. */
 function accountFault(accountNo: string, fault: RowFault): RowFault {
   if (accountNo === '') return { ...fault, rule: 'required', message: 'must be given, for a VPA too' }
   return SHORTENED.test(accountNo)
@@ -186,14 +186,14 @@ function referenceOf(
   return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }
 }
 
-/** A reference as people may see it: where columns are swapped, account numbers or VPAs stand in its place. */
+/** A reference in the form that people may see: if columns are swapped, an account number or a VPA is in its place. */
 export const shown = (reference: string): string =>
   reference
     .split(SEPARATOR)
     .map((part) => (COULD_BE_ACCOUNT.test(part) || part.includes('@') ? scrub(part) : part))
     .join(SEPARATOR)
 
-/** In a row of another width only the first cell is where it belongs, unless that is the one left out. */
+/** In a row of another width only the first cell is in its place, unless that is the missing one. */
 function leadingReference(cells: readonly string[], header: Header): string | null {
   const [first, ...more] = header.reference
   if (first?.index !== 0 || more.length > 0) return null
@@ -201,7 +201,7 @@ function leadingReference(cells: readonly string[], header: Header): string | nu
   return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : shown(reference)
 }
 
-/** An amount is shown whole, to be corrected by; what else may have come into its place is masked. */
+/** Shows an amount whole, so that it can be corrected; masks anything else that may be in its place. */
 function amountAsWritten(text: string): string {
   const digits = text.match(/\p{Nd}/gu)?.length ?? 0
   const safe = AMOUNT.test(text) && digits <= MAX_AMOUNT_DIGITS ? text : hideDigits(text)

@@ -12,7 +12,7 @@ function newSeenRows(t: TestContext): SeenRows {
   return seen
 }
 
-test('a reference is new once, and then known by the row that had it first', (t) => {
+test('a reference is new once; from then on it is known by its first row', (t) => {
   const seen = newSeenRows(t)
   assert.equal(seen.meet(command('a'), 2), null)
   assert.equal(seen.meet(command('b'), 3), null)
@@ -20,7 +20,7 @@ test('a reference is new once, and then known by the row that had it first', (t)
   assert.deepEqual(seen.meet(command('a'), 5), { row: 2, same: true })
 })
 
-test('content is who gets how much: a remark may differ, an amount, an account or a name may not', (t) => {
+test('content is who gets how much: a remark may differ, but not an amount, an account or a name', (t) => {
   const seen = newSeenRows(t)
   seen.meet(command('a'), 2)
   const same = (changes: Partial<PayoutCommand>) => seen.meet(command('a', changes), 3)?.same
@@ -31,20 +31,20 @@ test('content is who gets how much: a remark may differ, an amount, an account o
   assert.equal(same({ ifsc: null, vpa: 'asha@upi' }), false)
 })
 
-test('a reference whose first row was refused is known, and no row is the same as that', (t) => {
+test('a reference whose first row was refused is known, and no row counts as the same', (t) => {
   const seen = newSeenRows(t)
   seen.refuse(command('a').payoutId, 2)
   assert.deepEqual(seen.meet(command('a'), 3), { row: 2, same: false })
 })
 
-test('nothing is forgotten or confused among many', (t) => {
+test('among many rows none is lost or confused', (t) => {
   const seen = newSeenRows(t)
   const ids = Array.from({ length: 20_000 }, (_, i) => `id-${i}`)
   for (const [i, id] of ids.entries()) assert.equal(seen.meet(command(id), i + 2), null)
   for (const [i, id] of ids.entries()) assert.deepEqual(seen.meet(command(id), 1), { row: i + 2, same: true })
 })
 
-test('a set of rows holds exactly what was added', () => {
+test('a set of rows contains exactly what was added', () => {
   const set = new RowSet()
   const rows = [2, 3, 9, 8_191, 8_192, 100_000]
   for (const row of rows) set.add(row)

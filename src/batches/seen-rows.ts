@@ -6,7 +6,7 @@ import { fingerprint } from '../domain/identifiers.ts'
 /** These hashes are compared within one file and never leave the machine, so the key need not be secret. */
 const KEY = createSecretKey(Buffer.alloc(32, 'payroll file'))
 
-/** SQLite calls a database without a name temporary: it keeps what its cache cannot hold in a file that it deletes. */
+/** SQLite calls a database without a name temporary: what its cache cannot hold goes to a file that it deletes. */
 const TEMPORARY = ''
 const SCHEMA = `
   pragma cache_size = -4096;
@@ -17,9 +17,8 @@ const SCHEMA = `
 const referenceOf = (payoutId: string): bigint => hash('sha256', payoutId, 'buffer').readBigInt64LE()
 
 /**
- * Remembers the rows of a file by reference and content, in 4 MB of memory however long the file is. Two
- * references share all 64 bits of their hash once in 37 million files of a million rows, and then the content
- * differs: a row is refused that need not be.
+ * Remembers the rows of a file by reference and content, in 4 MB of memory however long the file is. Two references share all 64
+ * bits of their hash once in 37 million files of a million rows; then the content differs, and a row is refused needlessly.
  */
 export class SeenRows {
   readonly #db = new DatabaseSync(TEMPORARY)
@@ -33,8 +32,8 @@ export class SeenRows {
   }
 
   /**
-   * Null for a reference that is new, which is then remembered. Otherwise the row that had it first, and
-   * whether the content (who gets how much) is the same.
+   * Returns null for a new reference, and remembers it. Otherwise returns the row that had it first, and whether the content (who
+   * gets how much) is the same.
    */
   meet(command: PayoutCommand, row: number): { row: number; same: boolean } | null {
     const reference = referenceOf(command.payoutId)
@@ -44,7 +43,7 @@ export class SeenRows {
     return { row: first.row, same: first.same === 1 }
   }
 
-  /** Remembers a refused row by its reference: nobody knows which of two rows is right, and no content is the same as its. */
+  /** Remembers a refused row by its reference: nobody knows which of two rows is right, so no content counts as the same. */
   refuse(payoutId: string, row: number): void {
     this.#add.run(referenceOf(payoutId), null, row)
   }

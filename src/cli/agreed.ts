@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { onScreen } from '../text/text.ts'
 import { note } from './print.ts'
 
-/** Asks on the terminal; anything but y or yes is a no. Ctrl-C and Ctrl-D end the process: nothing has begun. */
+/** Asks on the terminal; anything but y or yes means no. Ctrl-C and Ctrl-D end the process, which has not begun anything yet. */
 export async function agreed(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {

@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress'
 
-/** How far the asking is, on a terminal. */
+/** A progress bar for queries, on a terminal. */
 export class Bar {
   readonly #shown: boolean
   #bar: SingleBar | undefined

@@ -10,7 +10,7 @@ export type Ended = { code: number | null; stdout: string; stderr: string }
 const END = '\u0003ended with '
 const PROGRAM = path.join(import.meta.dirname, '../../bin/payoutd.ts')
 
-/** The commands of a test file run in one process, one after another: loading payoutd takes longer than most of them. */
+/** The commands of a test file run in one process, one after another: loading payoutd takes longer than most of them run. */
 let host: ChildProcess | undefined
 let last: Promise<unknown> = Promise.resolve()
 
@@ -43,7 +43,7 @@ function startHost(): ChildProcess {
   const { NODE_COMPILE_CACHE } = process.env
   const started = fork(new URL('./many.fixture.ts', import.meta.url), [END], {
     env: { NODE_COMPILE_CACHE },
-    // Those of a test file are about tests.
+    // The parent's options are for the test runner.
     execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
@@ -62,7 +62,7 @@ async function untilEnd(stream: Readable): Promise<{ text: string; how: string }
   throw new Error(`payoutd ended without a word: ${all}`)
 }
 
-/** The same in a process of its own, with `input` as its stdin; `started` is given the process. */
+/** The same in a process of its own, with `input` as its stdin; `started` receives the process. */
 export async function payoutdAlone(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -74,7 +74,7 @@ export async function payoutdAlone(
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   started(child)
-  // Many a command ends without having read it.
+  // Many commands end without reading it.
   child.stdin.on('error', () => undefined).end(input)
   const ended = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {

@@ -13,27 +13,27 @@ import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
 
 /**
- * What a decision came to, or would come to. `isDone`: what was asked for, as far as a person wants to be asked. `isSoAlready`:
- * it is not done because there is nothing to do, and that is no failure.
+ * The result of a decision, done or previewed. `isDone`: it does what the operator asked for, to the extent that payoutd should
+ * ask. `isSoAlready`: it is not done because there is nothing to do, which is no failure.
  */
 export type DecisionResult = ActReport & { isDone: boolean; isSoAlready?: boolean }
 
 type OperatorAct<Request, Shown, On> = {
-  /** Finds what is to be decided about. Throws an ExpectedFailure where there is no such thing. */
+  /** Finds the subject of the decision. Throws an ExpectedFailure if there is none. */
   find: (db: Database) => Promise<Request>
-  /** Stores nothing. `shown`: the request together with what is shown, which is all that is agreed to. */
+  /** Stores nothing. `shown`: the request together with what the operator sees; agreement covers nothing else. */
   preview: (request: Request, db: Database) => Promise<DecisionResult & { shown: Shown }>
   execute: (shown: Shown, on: On) => Promise<DecisionResult>
 }
 
-/** Says what it would do, does it if that is agreed to, and says what it came to; the exit code is 1 if it is refused. */
+/** Shows what the act would do, does it if the operator agrees, and shows the result; the exit code is 1 if it is refused. */
 export const decide = <Request, Shown>(
   config: Config,
   options: DecisionOptions,
   act: OperatorAct<Request, Shown, Ledger>,
 ): Promise<void> => carryOut(config, options, act, (work) => withLedger(config, work))
 
-/** The same for what writes no messages, and so needs neither topics nor schemas. */
+/** The same for an act that writes no messages, and so needs neither topics nor schemas. */
 export const decideInDatabase = <Request, Shown>(
   config: Config,
   options: DecisionOptions,

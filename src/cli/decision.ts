@@ -7,9 +7,9 @@ import { agreed } from './agreed.ts'
 import { paiseAsText } from './options/paise-as-text.ts'
 import { print } from './print.ts'
 
-/** What every command takes that decides something in a person's name. */
+/** The options of every command that decides something in a person's name. */
 export type DecisionOptions = ActOptions & Decided
-/** How it is done, and told. */
+/** How the command runs, and prints. */
 type ActOptions = { dryRun?: true; yes?: true; json?: true }
 
 export const withDecision = (command: Command): Command =>
@@ -18,13 +18,13 @@ export const withDecision = (command: Command): Command =>
     .option('--yes', 'do not ask; needed if there is no terminal')
     .option('--json', 'print the result as JSON; amounts in paise, times in milliseconds since 1970')
 
-/** Every command that changes something takes it: nobody acts without a name. */
+/** Every command that changes something has these options: nobody acts without a name. */
 export const withWho = (command: Command): Command =>
   command
     .requiredOption('--by <name>', 'who decides, for the record', nameOf)
     .requiredOption('--reason <text>', 'why, for the record', said)
 
-/** A person's reason, without a bank detail in it. */
+/** A person's reason, without bank details. */
 export const said = (text: string): string => scrub(something(text))
 
 /** A person's name. */
@@ -40,8 +40,8 @@ function something(text: string): string {
 export type ActReport = { text: string; json: object }
 
 /**
- * Whether to go on: not on a dry run, which only tells; with `--yes`; or when the person at the terminal says so.
- * Throws an ExpectedFailure where there is nobody to ask.
+ * Whether to proceed: never on a dry run, which only shows; always with `--yes`; else if the person at the terminal agrees.
+ * Throws an ExpectedFailure if there is nobody to ask.
  */
 export async function confirmed(would: ActReport, options: ActOptions): Promise<boolean> {
   if (options.dryRun) {
@@ -55,15 +55,15 @@ export async function confirmed(would: ActReport, options: ActOptions): Promise<
   return false
 }
 
-/** Tells what was done. */
+/** Prints what was done. */
 export const reportDone = (did: ActReport, options: ActOptions): void =>
   report({ text: did.text, json: { ...did.json, done: true } }, options)
 
-/** Tells why nothing was done. */
+/** Prints why nothing was done. */
 export const reportUndone = (why: ActReport, options: ActOptions): void =>
   report({ text: why.text, json: { ...why.json, done: false } }, options)
 
-/** The same where it should have been; the exit code is 1. */
+/** The same for an act that should have been done; the exit code is 1. */
 export function reportRefused(why: ActReport, options: ActOptions): void {
   process.exitCode = 1
   reportUndone(why, options)

@@ -14,7 +14,7 @@ import { createHttpServer, listen } from '../platform/http.ts'
 
 const HINT = 'start everything on this machine with: npm run up'
 
-/** What `payoutd merchants` says in a directory, with nothing but `env`. */
+/** What `payoutd merchants` prints in a directory, with nothing but `env`. */
 function complaint(directory: string, env: NodeJS.ProcessEnv): string {
   const program = path.join(import.meta.dirname, '../../bin/payoutd.ts')
   const { status, stderr } = spawnSync(process.execPath, [program, 'merchants'], {
@@ -27,7 +27,7 @@ function complaint(directory: string, env: NodeJS.ProcessEnv): string {
   return stderr
 }
 
-test('who has set nothing and has no stack is told how to start one, and nobody else', (t) => {
+test('only an operator without any settings and without a stack is told how to start one', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   t.after(() => rmSync(folder, { recursive: true }))
   assert.ok(complaint(folder, {}).endsWith(`\n${HINT}\n`))
@@ -37,7 +37,7 @@ test('who has set nothing and has no stack is told how to start one, and nobody 
   assert.doesNotMatch(complaint(folder, {}), /npm run up/)
 })
 
-test('a port that is taken is told with the setting that chooses another one', async (t) => {
+test('the error about a port in use names the setting that chooses another one', async (t) => {
   const port = String(await takenPort(t))
   const config = readConfig(
     testEnvironment(await freshDatabase(t), { PUBLIC_PORT: port, INTERNAL_PORT: port }),
@@ -60,7 +60,7 @@ async function takenPort(t: TestContext): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('whoever reads slowly what a command prints is given all of it, and the process ends then', () => {
+test('a slow reader gets everything that a command prints, and then the process ends', () => {
   const failure = path.join(import.meta.dirname, 'failure.ts')
   const script = `const { leave } = await import('${failure}')
     for (let line = 0; line < 20_000; line++) console.log('a line of what it prints')

@@ -5,7 +5,7 @@ import { inWords } from '../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { allTaken, note } from './print.ts'
 
-/** Nobody need read to the end what a command says (`payoutd doctor | head -1`): it does what it was asked all the same. */
+/** A reader may stop early (`payoutd doctor | head -1`): the command still does its work. */
 export function loseUnreadOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -14,7 +14,7 @@ export function loseUnreadOutput(): void {
   }
 }
 
-/** Runs a program with its arguments, the first two of which Node gives; an error ends it with code 1 and one message. */
+/** Runs a program with its arguments, the first two of which are Node's; an error ends it with code 1 and one message. */
 export async function run(program: Command, argv: readonly string[] = process.argv): Promise<void> {
   try {
     await program.parseAsync(argv)
@@ -27,20 +27,20 @@ export async function run(program: Command, argv: readonly string[] = process.ar
 const GOODBYE_MS = 1_000
 
 /**
- * Ends the process soon after the last word of its command was read, whatever still goes on: KafkaJS goes on connecting to a
- * broker that is silent for minutes after everybody has given it up.
+ * Ends the process soon after a reader has read the last output of its command, whatever is still running: KafkaJS keeps
+ * connecting to a silent broker for minutes after every caller has given up.
  */
 export async function leave(): Promise<void> {
   await allTaken()
   setTimeout(() => process.exit(), GOODBYE_MS).unref()
 }
 
-/** What `npm run` gives every command as its environment, while `npm run up` is up and after it. */
+/** `npm run` gives every command these variables, while `npm run up` is up and after it. */
 const STACK_SETTINGS = '.payoutd/stack.env'
 
 /**
- * What to print for an error that ended a command: one message for whatever a person can act on, and the
- * error itself, with its stack, for a bug.
+ * What to print for an error that ended a command: one message if a person can act on it, and for a bug the error itself, with
+ * its stack.
  */
 function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
   if (error instanceof ConfigError) {
@@ -54,7 +54,7 @@ function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
   return told instanceof ExpectedFailure ? told.message : told
 }
 
-/** Null where settings are missing or wrong: then no server was asked for anything. */
+/** Null if settings are missing or wrong: then no server was contacted. */
 function configIn(env: NodeJS.ProcessEnv): Config | null {
   try {
     return readConfig(env)

@@ -21,7 +21,7 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { Lifecycle } from '../platform/running/lifecycle.ts'
 import { payoutd } from './cli.fixture.ts'
 
-/** Clears the screen, rings, turns the direction of writing, and begins a line that payoutd seems to have written. */
+/** Clears the screen, rings the bell, reverses the direction of writing, and begins a line that looks like payoutd's. */
 const HOSTILE = 'a\u001b[2J\u0007\u009b2J\u202etxt\r\nFORGED: all is paid\u2028FORGED'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
@@ -31,7 +31,7 @@ const refuse = sql<{ eventId: string; text: string }>`
   values (1, 3, 'payout.results', ${'text'}, ${'eventId'}, 'in.payoutd.PayoutResult', '', now(), ${'text'})`
 const anomalyIds = sql<object, { anomalyId: string }>`select anomaly_id::text from anomalies`
 
-/** A ledger in which everything that somebody outside, or a person, may write is hostile. */
+/** A ledger with hostile text in every field that an outsider or a person may write. */
 async function hostileLedger(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; anomalyId: string }> {
   const env = testEnvironment(await freshDatabase(t))
   const config = readConfig(env)
@@ -70,7 +70,7 @@ async function hostileLedger(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; 
   return { env, anomalyId: first?.anomalyId ?? '' }
 }
 
-test('no text from outside moves a terminal, or looks like a line of a command', async (t) => {
+test('no text from outside controls a terminal, or looks like a line of a command', async (t) => {
   const { env, anomalyId } = await hostileLedger(t)
   const commands = [
     ['payout', 'show', 'p-1'],
@@ -96,7 +96,7 @@ test('no text from outside moves a terminal, or looks like a line of a command',
   }
 })
 
-test('a list for a spreadsheet has one line for each row, no formula, and nothing that is not seen', async (t) => {
+test('a list for a spreadsheet has one line for each row, no formula, and no invisible characters', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'payoutd-list-'))
   t.after(() => rm(folder, { recursive: true }))
   const file = path.join(folder, 'list.csv')

@@ -12,7 +12,7 @@ import { makeTopic, unique } from '../platform/kafka/kafka.fixture.ts'
 import { payoutd } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
-test('without a terminal a file that does not fit its batch is published only with --yes', async (t) => {
+test('without a terminal a file that does not match its batch is published only with --yes', async (t) => {
   const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: `${unique('again')}.` })
   const config = readConfig(env)
   await registered(config)

@@ -1,7 +1,7 @@
 import { program } from '../../bin/program.ts'
 import { run } from './failure.ts'
 
-/** Runs one command of payoutd after another, as its parent asks, and tells on both output streams that it has ended. */
+/** Runs one payoutd command after another for its parent, and writes a mark to both output streams when each has ended. */
 const END = process.argv[2]
 
 type CommandRequest = { args: readonly string[]; env: NodeJS.ProcessEnv }
@@ -12,7 +12,7 @@ process.on('message', async ({ args, env }: CommandRequest) => {
   await run(program, ['node', 'payoutd', ...args])
   end(String(process.exitCode ?? 0))
 })
-// Some commands end the process, as wrong options do.
+// Some commands end the process, for example on wrong options.
 process.on('exit', (code) => end(`${code} and all`))
 
 function end(how: string): void {

@@ -2,10 +2,10 @@ import type { Config } from '../config/config.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import { connectDatabase, type Database } from '../platform/postgres/postgres.ts'
 
-/** For a search that no index helps, and for counting everything there is. */
+/** For a search without an index, and for counting whole tables. */
 const SEARCH_MS = 120_000
 
-/** A connection for one command, closed when `work` has ended. Throws an ExpectedFailure for tables of another version. */
+/** A connection for one command, closed when `work` has ended. Throws an ExpectedFailure if the tables have another version. */
 export async function withDatabase<T>(
   config: Pick<Config, 'databaseUrl'>,
   work: (db: Database) => Promise<T>,

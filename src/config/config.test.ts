@@ -42,7 +42,7 @@ test('one merchant by variables, with defaults for the rest', () => {
   assert.equal(merchant?.dialect.duplicateApply, 'unknown')
 })
 
-test('former keys and accounts of a merchant are settings, and one account never stands twice', () => {
+test("a merchant's settings include former keys and accounts, and one account never stands twice", () => {
   const byVariables = readConfig(environment({ GATEWAY_FORMER_KEYS: 'old-1 old-2' })).merchants.get('default')
   assert.deepEqual(byVariables?.formerKeys, ['old-1', 'old-2'])
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'config-')), 'merchants.json')
@@ -59,13 +59,13 @@ test('former keys and accounts of a merchant are settings, and one account never
   assert.match(complaint(written([{ ...former, mchId: 7 }])), /formerAccounts\.0\.mchId is 7/)
 })
 
-test('amounts in the settings are whole rupees, and paise inside', () => {
+test('amounts are whole rupees in the settings, and paise inside', () => {
   const { merchants } = readConfig(environment({ MIN_AMOUNT_RUPEES: '100', MAX_AMOUNT_RUPEES: '500000' }))
   assert.deepEqual(merchants.get('default')?.limits, { minAmount: 10_000n, maxAmount: 50_000_000n })
   assert.match(complaint(environment({ MIN_AMOUNT_RUPEES: '1e3' })), /MIN_AMOUNT_RUPEES is "1e3"/)
 })
 
-test('what is held for a person is a setting of each merchant, by variable or in the file', () => {
+test('what payoutd holds for a person is a setting of each merchant, by variable or in the file', () => {
   const holds = (env: NodeJS.ProcessEnv, id = 'default') => {
     const merchant = readConfig(environment(env)).merchants.get(id)
     return [merchant?.payPeriod, merchant?.holdDuplicates, merchant?.holdChangedBeneficiaries]
@@ -85,7 +85,7 @@ test('what is held for a person is a setting of each merchant, by variable or in
   assert.match(message, /HOLD_DUPLICATES is "maybe": must be true or false/)
 })
 
-test('everything that is wrong or missing is told at once, by its name', () => {
+test('one error names every wrong or missing setting', () => {
   const message = complaint({
     KAFKA_BROKERS: 'a:9092',
     PUBLIC_PORT: '99999',
@@ -107,7 +107,7 @@ test('everything that is wrong or missing is told at once, by its name', () => {
   assert.doesNotMatch(message, /KAFKA_BROKERS/)
 })
 
-test('each message names the variable, what it is, and what it must be', () => {
+test('each message names the variable, its value, and what it must be', () => {
   const message = complaint(
     environment({
       DATABASE_URL: '',
@@ -140,7 +140,7 @@ test('each message names the variable, what it is, and what it must be', () => {
   ])
 })
 
-test('an amount limit of the file is never less than nothing', () => {
+test('the amount limit of the file is never negative', () => {
   const merchant = { id: 'one', baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
   const file = fileOf(JSON.stringify({ merchants: [{ ...merchant, minAmountRupees: -4 }] }))
   assert.match(
@@ -149,14 +149,14 @@ test('an amount limit of the file is never less than nothing', () => {
   )
 })
 
-test('a dialect that nobody knows is answered with those there are', () => {
+test('the error about an unknown dialect lists the known ones', () => {
   assert.match(
     complaint(environment({ GATEWAY_DIALECT: 'nope' })),
     /GATEWAY_DIALECT cannot be used: there is no dialect nope: default, sandbox, or the path of a \.json file/,
   )
 })
 
-test('the files of a gateway with authorities of its own are readable, and a certificate has its key', () => {
+test('the CA files of a gateway must be readable, and a certificate needs its key', () => {
   const pem = fileOf('made up')
   const tls = { GATEWAY_CA_FILE: pem, GATEWAY_CERT_FILE: pem, GATEWAY_CERT_KEY_FILE: pem }
   const [merchant] = readConfig(environment(tls)).merchants.values()
@@ -166,7 +166,7 @@ test('the files of a gateway with authorities of its own are readable, and a cer
   assert.match(message, /GATEWAY_CERT_FILE is used together with its key file/)
 })
 
-test('a secret that is wrong is never shown', () => {
+test('a wrong secret is never shown', () => {
   const message = complaint(
     environment({
       ENCRYPTION_KEYS: '1:my-secret-key',
@@ -180,7 +180,7 @@ test('a secret that is wrong is never shown', () => {
   assert.doesNotMatch(message, /my-secret-key/)
 })
 
-test('a file of DATABASE_URL that cannot be read is named, with what it is for', () => {
+test('an unreadable file in DATABASE_URL is named, with its purpose', () => {
   const url = `${environment({}).DATABASE_URL}?sslmode=verify-full&sslrootcert=/no/such/ca.pem`
   assert.match(
     complaint(environment({ DATABASE_URL: url })),
@@ -217,7 +217,7 @@ const SECRETS = [
   'GATEWAY_KEY',
 ]
 
-test('each secret may stand in a file instead, with a line’s end after it', () => {
+test('each secret may be in a file instead, which may end with a newline', () => {
   const env = environment(SASL)
   const known = readConfig(env)
   for (const name of SECRETS) {
@@ -227,7 +227,7 @@ test('each secret may stand in a file instead, with a line’s end after it', ()
   }
 })
 
-test('a secret by variable and by file is refused, whichever it is', () => {
+test('a secret given both by variable and by file is refused, whichever it is', () => {
   for (const name of SECRETS) {
     const message = complaint(environment({ ...SASL, [`${name}_FILE`]: fileOf('in-the-file') }))
     assert.match(message, new RegExp(`${name} and ${name}_FILE are both set`))
@@ -235,7 +235,7 @@ test('a secret by variable and by file is refused, whichever it is', () => {
   }
 })
 
-test('a secret’s file that is missing, empty or holds something wrong is told by its variable, never shown', () => {
+test('a secret file that is missing, empty or wrong is reported under its variable, and never shown', () => {
   const without = { KAFKA_PASSWORD: '', DATABASE_URL: '', FINGERPRINT_KEY: '' }
   const message = complaint(
     environment({
@@ -251,7 +251,7 @@ test('a secret’s file that is missing, empty or holds something wrong is told 
   assert.doesNotMatch(message, /my-secret-key/)
 })
 
-test('many merchants by a file, each key by reference', () => {
+test('a file describes many merchants, each key by reference', () => {
   const entry = { baseUrl: 'https://gateway.example', mchId: '1', dialect: 'sandbox' }
   const file = fileOf(
     JSON.stringify({
@@ -285,7 +285,7 @@ test('a merchants file is refused with every fault: a key in the clear, an id tw
   assert.doesNotMatch(message, /in-the-clear/)
 })
 
-test('a fault of a merchants file stands beside the id of the merchant, or its place where it has none', () => {
+test("a fault of a merchants file names the merchant's id, or its place if it has none", () => {
   const entry = { baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
   const merchants = [
     { ...entry, id: 'one', dialekt: 'sandbox', deadlineHours: 0 },
@@ -305,7 +305,7 @@ test('a fault of a merchants file stands beside the id of the merchant, or its p
   ])
 })
 
-test('a merchants file that is not there, or is something else, is told so', () => {
+test('a missing merchants file, or one that is something else, is reported as such', () => {
   const told = (file: string) => complaint(environment({ MERCHANTS_FILE: file })).split('\n')[1]
   assert.equal(told('/nowhere.json'), '  MERCHANTS_FILE is "/nowhere.json": there is no such file')
   assert.equal(told('/'), '  MERCHANTS_FILE is "/": the file cannot be read (EISDIR)')

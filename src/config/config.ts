@@ -13,7 +13,7 @@ import type { Merchant } from './merchants.ts'
 import { merchantsByFile } from './merchants-file.ts'
 import { withSecretFiles } from './secret.ts'
 
-/** Everything that can be set, read once and checked. Nothing else reads the environment. */
+/** Every setting, read once and checked. Nothing else reads the environment. */
 export type Config = {
   databaseUrl: string
   databaseConnections: number
@@ -22,7 +22,7 @@ export type Config = {
   topicPrefix: string
   topics: { partitions: number; replication: number }
   registry: RegistryConnection
-  /** Where the gateway reaches the callback endpoint, without a slash at the end; null: where it listens. */
+  /** Where the gateway reaches the callback endpoint, without a trailing slash; null: where payoutd listens. */
   publicUrl: string | null
   publicAt: ListenAddress
   internalAt: ListenAddress
@@ -30,7 +30,7 @@ export type Config = {
   fingerprintKey: KeyObject
   merchants: ReadonlyMap<string, Merchant>
   inFlight: number
-  /** Months of history to keep beside the present one; null: all. */
+  /** Months of history to keep besides the current one; null: all. */
   historyMonths: number | null
   logLevel: string
 }
@@ -70,7 +70,7 @@ const brokers = z
   .transform((list) => list.split(',').map((broker) => broker.trim()))
   .refine((list) => list.every((broker) => /^[^\s:/@]+:\d{1,5}$/.test(broker)), BROKERS)
 
-/** PostgreSQL's driver reads the files that its address names, and its error would not say what they are for. */
+/** PostgreSQL's driver reads the files that its address names, but its error would not say what they are for. */
 function namesReadableFiles({ value, issues }: z.core.ParsePayload<string>): void {
   if (!URL.canParse(value)) return
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
@@ -114,7 +114,7 @@ const environment = z.object({
 
 type Environment = z.output<typeof environment>
 
-/** Every variable that is read, but for the NAME_FILE of each secret. */
+/** Every variable that payoutd reads, except the NAME_FILE of each secret. */
 export const VARIABLES = [
   ...Object.keys(environment.shape),
   'MERCHANTS_FILE',
@@ -123,7 +123,7 @@ export const VARIABLES = [
 
 const GATEWAY_SECRETS = ['GATEWAY_KEY', 'GATEWAY_FORMER_KEYS']
 
-/** Never shown; each may also be given as NAME_FILE, the path of a file that holds it. */
+/** Never shown; each may also be given as NAME_FILE, the path of a file that contains it. */
 export const SECRETS = [
   'DATABASE_URL',
   'KAFKA_PASSWORD',
@@ -137,7 +137,7 @@ const SERVERS = ['DATABASE_URL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'GATEWA
 
 /** Thrown with every wrong or missing variable at once; the message is for people. */
 export class ConfigError extends Error {
-  /** Whether no server is named either: then nothing was meant to be set. */
+  /** Whether no server is named either: then the operator has set nothing yet. */
   readonly namesNoServer: boolean
 
   constructor(faults: readonly string[], given: NodeJS.ProcessEnv) {
@@ -147,7 +147,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads variables of the environment. Throws a ConfigError. */
+/** Reads the variables of the environment. Throws a ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), SECRETS)
   const parsed = environment.safeParse(given)
@@ -166,8 +166,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 }
 
 /**
- * The merchants alone, by their ids, for what needs neither database nor Kafka; settings of those may be missing
- * or wrong. Throws a ConfigError.
+ * Reads only the merchants, by their ids, for commands that need neither database nor Kafka, whose settings may be missing or
+ * wrong. Throws a ConfigError.
  */
 export function readConfiguredMerchants(env: NodeJS.ProcessEnv): ReadonlyMap<string, Merchant> {
   const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), GATEWAY_SECRETS)
@@ -176,7 +176,7 @@ export function readConfiguredMerchants(env: NodeJS.ProcessEnv): ReadonlyMap<str
   return merchants
 }
 
-/** The database alone, for what only keeps a record there; null: none is set. Throws a ConfigError. */
+/** Reads only the database, for commands that merely keep a record there; null: none is set. Throws a ConfigError. */
 export function readDatabaseUrl(env: NodeJS.ProcessEnv): string | null {
   const { env: given, faults } = withSecretFiles(whatIsSet(env), ['DATABASE_URL'])
   if (faults.length === 0 && given.DATABASE_URL === undefined) return null
@@ -187,7 +187,7 @@ export function readDatabaseUrl(env: NodeJS.ProcessEnv): string | null {
   throw new ConfigError(faults.length > 0 ? faults : [named], given)
 }
 
-/** An empty variable is one that is not set: that is how a compose file leaves one out. */
+/** An empty variable counts as not set: a compose file omits a variable that way. */
 const whatIsSet = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
 

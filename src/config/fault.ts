@@ -1,6 +1,6 @@
 /**
- * What is wrong with a setting, in words that follow its name: what it is and what it must be. Of a secret it
- * tells only whether it is set, and of anything else not what stands before an @: a user and a password.
+ * The fault of a setting, in words that follow its name: what it is and what it must be. For a secret it shows only whether it is
+ * set; for anything else it hides what precedes an @: a user and a password.
  */
 export function faultOf(value: unknown, wanted: string, { secret }: { secret: boolean }): string {
   if (value === undefined) return `is not set: ${wanted}`

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/** What settings are made of, in variables and in files. Each message says what is wanted, for people. */
+/** The kinds of settings, in variables and in files. Each message says what is wanted, for people. */
 
-/** A whole number in digits, or as JSON has it. */
+/** A whole number in digits, or as a JSON number. */
 export function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
   const wanted =
     max === Number.MAX_SAFE_INTEGER
@@ -15,12 +15,12 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
     .refine((number) => min <= number && number <= max, wanted)
 }
 
-/** The address of a server, as it was given. */
+/** The address of a server, exactly as given. */
 export const address = (protocol: RegExp, example: string) =>
   z.url({ protocol, error: `must be an address, for example ${example}` })
 
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, `must be one of ${words.join(', ')}`)
 
-/** True or false in words, or as JSON has it. */
+/** True or false in words, or as a JSON boolean. */
 export const yesOrNo = z.coerce.string().pipe(z.stringbool({ error: 'must be true or false' }))

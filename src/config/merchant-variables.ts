@@ -22,14 +22,14 @@ export const MERCHANT_VARIABLES: Record<string, string> = {
   holdChangedBeneficiaries: 'HOLD_CHANGED_BENEFICIARIES',
 }
 
-/** What a variable that has no default must hold. */
+/** What to set a variable without a default to. */
 const NEEDED: Record<string, string> = {
   GATEWAY_BASE_URL: "the gateway's address, for example https://gateway.example",
   GATEWAY_MCH_ID: 'the merchant number at the gateway, for example 1000100',
   GATEWAY_KEY: "the merchant's secret at the gateway",
 }
 
-/** The one merchant that variables describe, by its id, or every fault at once, with the name of the variable. */
+/** The one merchant that variables describe, by its id, or every fault at once, under the name of its variable. */
 export function merchantByVariables(env: NodeJS.ProcessEnv): {
   merchants: Map<string, Merchant>
   faults: string[]

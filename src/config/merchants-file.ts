@@ -5,8 +5,8 @@ import { type Merchant, type MerchantFault, readMerchant } from './merchants.ts'
 const fileSchema = z.object({ merchants: z.array(z.unknown()).min(1) })
 
 /**
- * The merchants of a file (`{"merchants": [...]}`), by their ids, and every fault in it at once, with the id or
- * else the place of the merchant that has it.
+ * The merchants of a file (`{"merchants": [...]}`) by their ids, and every fault in it at once, with the id of its merchant, or
+ * else its place.
  */
 export function merchantsByFile(
   path: string,
@@ -27,7 +27,7 @@ export function merchantsByFile(
   return { merchants, faults }
 }
 
-/** The entries, or what is wrong with the file. */
+/** The entries, or the fault of the file. */
 function entriesOf(path: string): unknown[] | string {
   try {
     return fileSchema.parse(JSON.parse(readFileSync(path, 'utf8'))).merchants

@@ -15,23 +15,25 @@ import { resolveSecret } from './secret.ts'
 /** One merchant at one gateway, with everything resolved. */
 export type Merchant = GatewaySettings & {
   merchantId: string
-  /** Accounts of before, where payouts may still be open: asked and heard, and nothing is sent there. */
+  /**
+   * Former accounts, where payouts may still be open: payoutd queries them and accepts their callbacks, but sends nothing there.
+   */
   formerAccounts: readonly GatewaySettings[]
   limits: AmountLimits
-  /** Applies under way at once, over all processes. */
+  /** How many applies may be under way at once, over all processes. */
   maxInFlight: number
   ratePerSecond: number | null
-  /** What a payout is expected to cost until answers tell, in paise. */
+  /** The expected cost of a payout until answers show the real one, in paise. */
   feeEstimate: Paise
-  /** A payout without a deadline of its own ends, or goes to a person, after this long. */
+  /** After this long, a payout without a deadline of its own ends, or goes to a person. */
   deadlineMs: number
-  /** Within it, the same amount to the same beneficiary in two batches is a duplicate. */
+  /** The same amount to the same beneficiary in two batches within this period is a duplicate. */
   payPeriod: PayPeriod
   holdDuplicates: boolean
   holdChangedBeneficiaries: boolean
 }
 
-/** What is wrong with one field of a merchant, in words that follow its name; '' is the merchant as a whole. */
+/** The fault of one field of a merchant, in words that follow its name; '' is the merchant as a whole. */
 export type MerchantFault = { field: string; what: string }
 
 const rupees = z.coerce
@@ -81,7 +83,7 @@ const merchantSchema = z.strictObject(
   'must be an object of settings',
 )
 
-/** One merchant with everything resolved (`env` holds the secrets it refers to), or what is wrong with it. */
+/** One merchant with everything resolved (`env` holds the secrets it refers to), or its faults. */
 export function readMerchant(
   input: unknown,
   env: NodeJS.ProcessEnv,
@@ -92,7 +94,7 @@ export function readMerchant(
     : { faults: parsed.error.issues.flatMap((issue) => faultsOf(issue, input)) }
 }
 
-/** Of a former account the field's name tells which. */
+/** The field's name says which former account it is about. */
 function faultsOf(issue: z.core.$ZodIssue, input: unknown): MerchantFault[] {
   const field = issue.path.join('.')
   if (issue.code === 'unrecognized_keys') {
@@ -141,7 +143,7 @@ function resolve(
 
 type GivenGateway = Pick<z.output<typeof merchantSchema>, keyof typeof gatewayFields>
 
-/** Adds what is wrong to `faults`, each field with `prefix` before its name; then there is no answer. */
+/** Adds the faults to `faults`, each field with `prefix` before its name; returns nothing if there are any. */
 function resolveGateway(
   given: GivenGateway,
   env: NodeJS.ProcessEnv,

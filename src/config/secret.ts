@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * A secret by reference: `env:NAME` or `file:/path`. The secret itself never stands in a file of settings.
- * Throws an Error that names the reference, never the secret.
+ * Resolves a secret reference: `env:NAME` or `file:/path`. No settings file ever contains the secret itself. Throws an Error that
+ * names the reference, never the secret.
  */
 export function resolveSecret(reference: string, env: NodeJS.ProcessEnv): string {
   const [kind, place] = [
@@ -19,9 +19,9 @@ export function resolveSecret(reference: string, env: NodeJS.ProcessEnv): string
 }
 
 /**
- * The environment in which each of `names` is set: as it stands, or from the file that NAME_FILE is the path
- * of. The faults (a file that cannot be read or is empty, NAME and NAME_FILE both given) name the variable,
- * and show neither the secret nor the path: that may be a secret by mistake.
+ * The environment with each of `names` set: as given, or from the file at the path in NAME_FILE. The faults (a file that cannot
+ * be read or is empty, NAME and NAME_FILE both given) name the variable, and show neither the secret nor the path, which may be a
+ * secret by mistake.
  */
 export function withSecretFiles(
   env: NodeJS.ProcessEnv,
@@ -45,7 +45,7 @@ export function withSecretFiles(
   return { env: { ...env, ...secrets }, faults }
 }
 
-/** What stands in the file, without the line's end that editors add. `name` is what errors call the file. */
+/** The content of the file, without the newline that editors add. `name` is how errors call the file. */
 function readSecret(file: string, name: string): string {
   let secret: string
   try {

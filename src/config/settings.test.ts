@@ -38,7 +38,7 @@ test('no variable is read under a name that is not listed', () => {
   )
 })
 
-test('what the table calls needed is what payoutd does not start without', () => {
+test('payoutd does not start without the variables that the table calls required', () => {
   assert.deepEqual(missing(needed), [])
   assert.deepEqual(
     missing({}).sort(),
@@ -49,7 +49,7 @@ test('what the table calls needed is what payoutd does not start without', () =>
   )
 })
 
-test('a default of the table is what holds without the variable', () => {
+test('a default in the table is the value in force without the variable', () => {
   const defaults = settings.filter((each) => each.default !== null)
   const spelledOut = Object.fromEntries(defaults.map((each) => [each.name, each.default as string]))
   assert.deepEqual(readConfig({ ...needed, ...spelledOut }), readConfig(needed))

@@ -3,11 +3,11 @@ import { MERCHANT_VARIABLES } from './merchant-variables.ts'
 /** One variable, as docs/reference/settings.md and .env.example show it (`npm run settings` writes both). */
 export type Setting = {
   name: string
-  /** What holds while it is not set. Null: nothing. */
+  /** The value while it is not set. Null: none. */
   default: string | null
   /** payoutd does not start without it. */
   required?: true
-  /** What to write there, where no default shows it. */
+  /** An example value, if no default shows one. */
   example?: string
   what: string
 }
@@ -243,7 +243,7 @@ export const MERCHANT_SETTINGS: Setting[] = [
   },
 ]
 
-/** The field of a merchants file that holds the same as a variable. */
+/** The field of a merchants file that corresponds to a variable. */
 export const fieldOf = (name: string): string => {
   const field = Object.keys(MERCHANT_VARIABLES).find((each) => MERCHANT_VARIABLES[each] === name)
   if (field === undefined) throw new Error(`${name} is no field of a merchants file`)

@@ -5,7 +5,7 @@ import { checkAccounts } from './accounts.ts'
 const SETTINGS = new Map([['acme', ['now', 'before']]])
 const open = (accountId: string | null, merchantId = 'acme') => ({ merchantId, accountId, count: 3 })
 
-test('what is open where the settings do not reach is wrong, and says what to do', () => {
+test('open payouts at an account that the settings lack are wrong, and the finding says what to do', () => {
   const gone = checkAccounts([open('now'), open('gone')], SETTINGS)
   assert.deepEqual(
     [gone.state, gone.what],

@@ -6,7 +6,7 @@ import { acknowledgeAnomalies } from '../queries/anomalies.ts'
 import { openAnomalies } from '../queries/sql/anomalies.ts'
 import { checkAnomalies } from './anomalies.ts'
 
-test('anomalies that nobody has acknowledged are warned of, the oldest by name', async (t) => {
+test('unacknowledged anomalies cause a warning, which names the oldest', async (t) => {
   const { ledger } = await testLedger(t)
   const checked = async () => checkAnomalies(await ledger.db.run(openAnomalies, {}))
   assert.deepEqual(await checked(), { state: 'good', what: 'every anomaly is acknowledged' })

@@ -55,30 +55,30 @@ async function check(url: string, merchantId = 'acme') {
 const judge = (answer: EndpointAnswer, fields: Partial<CallbackToCheck> = {}) =>
   checkCallback(callback(fields), answer)
 
-test("payoutd's own endpoint is known by how it turns a wrong signature away", async (t) => {
+test("doctor recognises payoutd's own endpoint by how it refuses a wrong signature", async (t) => {
   const url = await endpoint(t)
   assert.equal((await check(url))?.state, 'good')
   const other = await check(url, 'bolt')
   assert.match(other?.what ?? '', /does not know the merchant bolt/)
 })
 
-test('nothing that listens is said to be nothing', async () => {
+test('if nothing listens, the finding says that', async () => {
   const finding = await check('http://127.0.0.1:2')
   assert.match(finding?.what ?? '', /nothing answers at .* \(ECONNREFUSED\)/)
 })
 
-test('a proxy that loses the query string is caught: callbacks are all query string', () => {
+test('a proxy that drops the query string is detected: callbacks are all query string', () => {
   assert.match(judge({ status: 400, text: 'malformed: empty' }).what, /dropped or changed the query string/)
 })
 
-test('whatever else answers is not taken for payoutd', () => {
+test('any other answer is not taken for payoutd', () => {
   assert.match(judge({ status: 200, text: 'success' }).what, /something other than payoutd/)
   assert.match(judge({ status: 302, text: '' }).what, /something other than payoutd/)
   assert.match(judge({ status: 404, text: 'not found' }).what, /something other than payoutd/)
   assert.match(judge({ status: 401, text: 'log in first' }).what, /something other than payoutd/)
 })
 
-test('an address of this machine alone is no use to a gateway elsewhere', () => {
+test('an address that only this machine can reach is no use to a gateway elsewhere', () => {
   const answer = { status: 401, text: 'bad signature' }
   const local = { url: 'http://localhost:8080/callbacks/payout/acme' }
   assert.equal(judge(answer).state, 'good')

@@ -3,11 +3,11 @@ import { type Check, type Finding, good, wrong } from './examine.ts'
 
 export type CallbackToCheck = {
   merchantId: string
-  /** As the gateway is told it, without a query string. */
+  /** The URL that the gateway gets, without a query string. */
   url: string
-  /** Where the calls come from. */
+  /** Where the gateway's calls come from. */
   gatewayUrl: string
-  /** Whether the operator said so, by PUBLIC_URL; otherwise it is where payoutd listens. */
+  /** Whether the operator set it with PUBLIC_URL; otherwise it is where payoutd listens. */
   configured: boolean
 }
 
@@ -19,7 +19,7 @@ export const callbackChecks = (callbacks: readonly CallbackToCheck[]): Check[] =
 
 export type EndpointAnswer = { status: number; text: string } | { unreachable: string }
 
-/** A callback as the gateway sends it (POST, everything in the query string), with a signature that nobody made. */
+/** A callback as the gateway sends it (POST, everything in the query string), with an invalid signature. */
 async function knock(url: string): Promise<EndpointAnswer> {
   try {
     const response = await fetch(`${url}?mchOrderNo=doctor&sign=${'0'.repeat(32)}`, {
@@ -34,7 +34,7 @@ async function knock(url: string): Promise<EndpointAnswer> {
   }
 }
 
-/** The words are those of the callback endpoint (`src/gateway/callbacks/callback-route.ts`): anything else that answers is not payoutd. */
+/** Expects the texts of the callback endpoint (`src/gateway/callbacks/callback-route.ts`): any other answer is not payoutd. */
 export function checkCallback(callback: CallbackToCheck, answer: EndpointAnswer): Finding {
   const { merchantId, url, gatewayUrl, configured } = callback
   if ('unreachable' in answer) {

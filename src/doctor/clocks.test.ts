@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkClock, skewMs } from './clocks.ts'
 
-test('a clock that is right is never blamed for the way there or for its whole seconds', () => {
+test('network delay and whole-second resolution never make a correct clock look wrong', () => {
   for (const before of [500_000, 500_400, 500_999]) {
     for (const after of [before, before + 700]) {
       for (const read of [before, after]) {
@@ -13,12 +13,12 @@ test('a clock that is right is never blamed for the way there or for its whole s
   }
 })
 
-test('a clock that is off is told from the nearest moment that it could have been read', () => {
+test('a wrong clock is measured from the nearest moment at which it could have been read', () => {
   assert.equal(skewMs({ before: 10_000, after: 10_050, shown: 15_000, resolutionMs: 1 }), 4_950)
   assert.equal(skewMs({ before: 10_000, after: 10_050, shown: 5_000, resolutionMs: 1_000 }), -4_000)
 })
 
-test('a clock that is off says in which direction, and by how much', () => {
+test('the finding about a wrong clock says in which direction it is off, and by how much', () => {
   const reading = { before: 10_000, after: 10_000, resolutionMs: 0 }
   const ahead = checkClock("the gateway's clock", { ...reading, shown: 15_000 })
   const behind = checkClock("the gateway's clock", { ...reading, shown: 5_000 })

@@ -4,10 +4,10 @@ import { type Finding, good, wrong } from './examine.ts'
 /** What another clock showed (up to `resolutionMs` later), while ours went from `before` to `after`. */
 export type ClockReading = { before: Instant; after: Instant; shown: Instant; resolutionMs: number }
 
-/** Beyond this, times in evidence mislead whoever reads it, and a gateway may refuse our reqTime. */
+/** Beyond this, times in evidence mislead the reader, and a gateway may refuse our reqTime. */
 const TOLERATED_MS = 2_000
 
-/** How far the other clock is ahead of ours for certain, in ms; negative: behind. */
+/** By how much the other clock is certainly ahead of ours, in ms; negative: behind. */
 export function skewMs({ before, after, shown, resolutionMs }: ClockReading): number {
   if (shown > after) return shown - after
   if (shown + resolutionMs < before) return shown + resolutionMs - before

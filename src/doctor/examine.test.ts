@@ -33,7 +33,7 @@ test('a check that fails hides no other', async () => {
   )
 })
 
-test('what cannot be checked says so, down the whole chain, and is not called good', async () => {
+test('a check that cannot run is reported as unchecked, down the whole chain, and never as good', async () => {
   const { found } = await findings([
     check('database', async () => wrong('it is away', 'start it')),
     check('migrations', fine, 'database'),
@@ -47,7 +47,7 @@ test('what cannot be checked says so, down the whole chain, and is not called go
   assert.match(found[2]?.finding.what ?? '', /needs "migrations"/)
 })
 
-test('a check that needs two others names the one that stands in its way', async () => {
+test('a check that needs two others names the one that failed', async () => {
   const { found } = await findings([
     check('topics', fine),
     check('migrations', async () => wrong('one is missing', 'run it')),
@@ -56,7 +56,7 @@ test('a check that needs two others names the one that stands in its way', async
   assert.equal(found[2]?.finding.what, 'not checked: it needs "migrations"')
 })
 
-test('a check that never ends is a finding after its time', async () => {
+test('a check that never ends becomes a finding after its time limit', async () => {
   const { found } = await findings([check('registry', () => new Promise(() => undefined))], 20)
   assert.deepEqual(found[0]?.finding, {
     state: 'wrong',
@@ -65,7 +65,7 @@ test('a check that never ends is a finding after its time', async () => {
   })
 })
 
-test('an error of a dependency is told in words', async () => {
+test('an error of a dependency is reported in words', async () => {
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   const { found } = await findings([
     check('database', async () => {
@@ -79,7 +79,7 @@ test('an error of a dependency is told in words', async () => {
   })
 })
 
-test('findings are told and answered in the order of the list, with what is still under way', async () => {
+test('findings are reported and returned in the order of the list, with the checks still under way', async () => {
   const first = Promise.withResolvers<void>()
   const { found, told } = await findings([
     check('slow', async () => {

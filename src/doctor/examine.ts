@@ -3,8 +3,8 @@ import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 
 /**
- * What one check found. `wrong` says what is the matter and what to do about it, `warning` what to look at
- * though everything works; `unchecked` names the check whose failure stands in the way.
+ * The result of one check. `wrong` says what is at fault and what to do about it, `warning` what to look at though everything
+ * works; `unchecked` names the check whose failure prevented this one.
  */
 export type Finding =
   | { state: 'good'; what: string }
@@ -13,9 +13,9 @@ export type Finding =
 
 export type Check = {
   name: string
-  /** Runs only after the checks of these names were good. They must stand earlier in the list. */
+  /** Runs only after the checks with these names were good. They must come earlier in the list. */
   needs?: readonly string[]
-  /** An error of a dependency is a finding; any other error is one too, in its own words. */
+  /** An error of a dependency becomes a finding; any other error does too, with its own message. */
   run: () => Promise<Finding>
 }
 
@@ -27,14 +27,14 @@ export const warning = (what: string, todo: string): Finding => ({ state: 'warni
 
 export type ExamineOptions = {
   addresses: Addresses
-  /** What one check may take, in ms. */
+  /** The time limit of one check, in ms. */
   limitMs: number
   clock: Clock
-  /** Told of each finding in the order of the list, with the names of the checks that are still under way. */
+  /** Receives each finding in the order of the list, with the names of the checks that are still under way. */
   onFound: (found: CheckResult, left: string[]) => void
 }
 
-/** Runs all checks at once, each within its time; none hides another. Tells and answers in the order of the list. */
+/** Runs all checks at once, each within its time limit; none hides another. Reports and returns in the order of the list. */
 export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<CheckResult[]> {
   const { clock, onFound } = options
   const left = new Set(checks.map(({ name }) => name))

@@ -48,7 +48,7 @@ async function findings(t: TestContext, settings: { baseUrl: string; mchId?: str
   return found
 }
 
-test('every merchant asks for its balance, and a gateway that several share is asked for the time once', async (t) => {
+test('doctor queries the balance of every merchant, and reads the clock of a shared gateway once', async (t) => {
   const found = await findings(t, { baseUrl: await sandbox(t) })
   assert.deepEqual(
     found.map(({ name, finding }) => [name.replace(/\d+$/, ''), finding.state]),
@@ -61,7 +61,7 @@ test('every merchant asks for its balance, and a gateway that several share is a
   assert.match(found[0]?.finding.what ?? '', /₹1,23,456.00 available/)
 })
 
-test('a gateway over plain http to elsewhere is warned about', () => {
+test('a gateway elsewhere over plain http causes a warning', () => {
   const answer = { kind: 'balance', availableAmount: paise(100) } as BalanceAnswer
   assert.deepEqual(
     ['http://gateway.example', 'https://gateway.example', 'http://127.0.0.1:1'].map(
@@ -71,12 +71,12 @@ test('a gateway over plain http to elsewhere is warned about', () => {
   )
 })
 
-test('a wrong key is told by what the gateway says', async (t) => {
+test('the finding about a wrong key quotes the gateway', async (t) => {
   const [acme] = await findings(t, { baseUrl: await sandbox(t), key: 'not-the-key' })
   assert.match(acme?.finding.what ?? '', /refuses the balance query \(SIGN_ERROR: /)
 })
 
-test('a merchant that the gateway does not know is told apart from a gateway that is away', async (t) => {
+test('doctor distinguishes a merchant that the gateway does not know from a gateway that is away', async (t) => {
   const [unknown] = await findings(t, { baseUrl: await sandbox(t), mchId: 'M2' })
   assert.match(unknown?.finding.what ?? '', /MERCHANT_NOT_FOUND/)
   const [away, , clock] = await findings(t, { baseUrl: 'http://127.0.0.1:9' })
@@ -84,7 +84,7 @@ test('a merchant that the gateway does not know is told apart from a gateway tha
   assert.equal(clock?.finding.state, 'unchecked')
 })
 
-test('a base URL that leads to something else is told by its answer', async (t) => {
+test('the finding about a base URL that leads elsewhere quotes the answer', async (t) => {
   const [acme] = await findings(t, { baseUrl: `${await sandbox(t)}/somewhere/else` })
   assert.match(acme?.finding.what ?? '', /answers HTTP 404/)
 })

@@ -8,7 +8,7 @@ const keep = sql<{ merchantId: string; count: number }>`
   insert into kept_callbacks (merchant_id, kind, order_no, query_hash, sealed)
   select ${'merchantId'}, 'payout', 'o' || n, '', '' from generate_series(1, ${'count'}::int) n`
 
-test('callbacks that are kept are warned of, by merchant, and it is said whom the settings have', async (t) => {
+test('kept callbacks cause a warning by merchant, which says which merchants the settings have', async (t) => {
   const { ledger } = await testLedger(t)
   const [check] = keptCallbackChecks(ledger.db, new Map([['acme', {}]]))
   const found = async () => {
@@ -28,7 +28,7 @@ test('callbacks that are kept are warned of, by merchant, and it is said whom th
 const lose = sql<{ merchantId: string; orderNo: string }>`
   insert into lost_callbacks (merchant_id, kind, order_no) values (${'merchantId'}, 'payin', ${'orderNo'})`
 
-test('orders of which a callback was lost are warned of until the gateway has been asked about them', async (t) => {
+test('orders with a lost callback cause a warning until payoutd has asked the gateway about them', async (t) => {
   const { ledger } = await testLedger(t)
   const [, check] = keptCallbackChecks(ledger.db, new Map([['acme', {}]]))
   assert.equal((await check?.run())?.state, 'good')

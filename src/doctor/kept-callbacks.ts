@@ -3,7 +3,7 @@ import type { Database } from '../platform/postgres/postgres.ts'
 import { type KeptOf, keptByMerchant, type LostOf, lostByMerchant } from '../queries/sql/kept-callbacks.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 
-/** `known`: by merchant, whoever is in the settings. */
+/** `known`: the merchants in the settings. */
 export const keptCallbackChecks = (db: Database, known: ReadonlyMap<string, unknown>): Check[] => [
   {
     name: 'kept callbacks',

@@ -16,7 +16,7 @@ const newKeys = (): KeyPair => ({
   fingerprint: sealingKey(randomBytes(32)),
 })
 
-test('the doctor says of keys what a process that is to work with them would say, and leaves no proof', async (t) => {
+test('doctor reports about keys what a process that uses them would report, and stores no proof', async (t) => {
   const { ledger } = await testLedger(t)
   const [ours, others] = [newKeys(), newKeys()]
   assert.equal(checkKeys(await ledger.db.run(storedProofs, {}), others).state, 'good')

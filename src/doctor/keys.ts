@@ -17,7 +17,7 @@ export const keyChecks = (db: Database, keys: KeyPair): Check[] => [
   },
 ]
 
-/** Leaves no proof of its own: that is for the process that uses the keys. */
+/** Stores no proof of its own: that is for the process that uses the keys. */
 export function checkKeys(proofs: readonly KeyProof[], keys: KeyPair): Finding {
   if (proofs.length === 0) return good('no payoutd has used a key yet')
   const fault = keyFault(proofs, keys)

@@ -49,7 +49,7 @@ test('payins in review are counted, and the oldest is named', async (t) => {
   )
 })
 
-test('who paused a merchant and when, an open circuit, and payouts in review are warned of', async (t) => {
+test('a pause, an open circuit and payouts in review cause warnings; that of the pause says by whom and since when', async (t) => {
   const { ledger, config } = await testLedger(t)
   for (const merchantId of ['acme', 'bolt']) {
     await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
@@ -80,7 +80,7 @@ test('who paused a merchant and when, an open circuit, and payouts in review are
   assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
 })
 
-test('a merchant that is fenced is warned of, with what to do', async (t) => {
+test('a fenced merchant causes a warning, with what to do', async (t) => {
   const { ledger } = await testLedger(t)
   const who = { by: 'asha', reason: 'disk lost' }
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)

@@ -6,7 +6,7 @@ import { Metrics } from '../platform/metrics.ts'
 import { Dependencies } from './dependencies.ts'
 import { internalRoutes } from './internal-routes.ts'
 
-/** Kafka as it is told to be, and what is logged of it. */
+/** A Kafka whose state the test sets, and what is logged about it. */
 function watched() {
   const lines: { level: number; msg: string; awayMs?: number; reason?: string }[] = []
   let now = 0
@@ -52,7 +52,7 @@ test('the loss of a dependency is logged once, with its reason, and its return o
   )
 })
 
-test('a dependency that does not answer is lost, and is not asked again until it has', async () => {
+test('a dependency that does not answer is reported as lost, and payoutd does not ask again until it answers', async () => {
   const { dependencies, turnAt } = watched()
   const frozen = Promise.withResolvers<void>()
   let asked = 0
@@ -68,7 +68,7 @@ test('a dependency that does not answer is lost, and is not asked again until it
   assert.deepEqual([asked, dependencies.states()], [1, { Kafka: 'ok' }])
 })
 
-test('/readyz is 503 with the reason until its roles have begun, while a dependency is away, or a loop stands still or only fails', async (t) => {
+test('/readyz is 503 with the reason until its roles have begun, while a dependency is away, and while a loop stands still or only fails', async (t) => {
   const server = createHttpServer()
   t.after(() => server.close())
   let kafka = 'ok'

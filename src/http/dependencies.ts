@@ -2,7 +2,7 @@ import type { Logger } from '../platform/log.ts'
 import type { Instant } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 
-/** A dependency and how to find out whether it answers; rejects when it does not. */
+/** A check per dependency; it rejects if the dependency does not answer. */
 export type Checks = Record<string, () => Promise<unknown>>
 
 type DependencyState = { reason: string; since: number } | 'ok'
@@ -10,7 +10,7 @@ type DependencyState = { reason: string; since: number } | 'ok'
 const EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 3_000
 
-/** Asks what a process needs again and again whether it is there, and says once that it was lost, and that it is back. */
+/** Checks the dependencies of a process again and again, and logs once that one was lost, and once that it is back. */
 export class Dependencies {
   readonly #checks: Checks
   readonly #words: (error: unknown) => string
@@ -19,7 +19,7 @@ export class Dependencies {
   readonly #states = new Map<string, DependencyState>()
   readonly #asking = new Map<string, Promise<unknown>>()
 
-  /** `words` tells what an error of a check means. */
+  /** `words` explains an error of a check. */
   constructor(options: {
     checks: Checks
     words: (error: unknown) => string
@@ -38,7 +38,7 @@ export class Dependencies {
     return EVERY_MS
   }
 
-  /** By dependency: `ok`, or what is the matter with it. */
+  /** By dependency: `ok`, or its fault. */
   states(): Record<string, string> {
     return Object.fromEntries(
       Object.keys(this.#checks).map((name) => {
@@ -67,7 +67,7 @@ export class Dependencies {
       )
   }
 
-  /** Null: it answers. What was asked and has no answer is not asked again meanwhile. */
+  /** Null: it answers. While a check is unanswered, no second one starts. */
   async #whatIsWrong(name: string): Promise<string | null> {
     const asking = this.#asking.get(name) ?? this.#checks[name]?.()
     if (asking === undefined) return null

@@ -3,23 +3,23 @@ import type { HttpServer } from '../platform/http.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { sendProblem } from './problem.ts'
 
-/** Whoever has not got on with its work for so long stands still. */
+/** A loop without progress for so long stands still. */
 export const STANDS_STILL_MS = 30_000
 
 export type Health = {
-  /** By dependency: `ok`, or what is the matter with it. */
+  /** By dependency: `ok`, or its fault. */
   dependencies: () => Record<string, string>
-  /** By loop: how many ms ago it last got on with its work; 0 while it has nothing to do. */
+  /** By loop: the ms since its last progress; 0 while it has nothing to do. */
   silences: () => ReadonlyMap<string, number>
-  /** By loop: for how many ms it has done nothing but fail. */
+  /** By loop: for how many ms it has only failed. */
   failures: () => ReadonlyMap<string, number>
   /** Whether all its roles have begun. */
   isUp: () => boolean
 }
 
 /**
- * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: its roles have begun,
- * what it needs answers and its loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
+ * What every process serves on its internal port. `/healthz`: the process runs. `/readyz`: its roles have begun, its dependencies
+ * answer and its loops make progress; 503 with reasons otherwise. `/metrics`: Prometheus text.
  */
 export function internalRoutes(server: HttpServer, metrics: Metrics, health: Health): void {
   healthRoutes(server, health)
@@ -30,11 +30,11 @@ export function internalRoutes(server: HttpServer, metrics: Metrics, health: Hea
 }
 
 /**
- * What it has there while it starts: `/healthz`, `/readyz`, and 503 with `Retry-After` for whatever else somebody asks, so
- * that nobody takes a payin for one that does not exist.
+ * What it serves there during the start: `/healthz`, `/readyz`, and 503 with `Retry-After` for any other request, so that no
+ * client takes a payin for one that does not exist.
  */
 export function startingRoutes(server: HttpServer): void {
-  // The next request is for whoever stands here then.
+  // Close the connection: the next request must reach the server that replaces this one.
   server.addHook('onRequest', async (_, reply) => void reply.header('connection', 'close'))
   healthRoutes(server, {
     dependencies: () => ({}),

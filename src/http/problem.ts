@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** An error as RFC 9457 writes it. `type` is a stable word for programs, `title` a sentence for people. */
+/** An error in the form of RFC 9457. `type` is a stable word for programs, `title` a sentence for people. */
 export type Problem = {
   status: number
   type: string
@@ -10,7 +10,7 @@ export type Problem = {
   [member: string]: unknown
 }
 
-/** Answers with a problem; nothing in it may be a secret. */
+/** Replies with a problem, which must not contain a secret. */
 export const sendProblem = (reply: FastifyReply, { type, ...problem }: Problem): FastifyReply =>
   reply
     .code(problem.status)

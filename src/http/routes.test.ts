@@ -37,12 +37,12 @@ type Answer = { status: number; type: string | null; body: Record<string, unknow
 
 type Settings = { publicUrl?: string; leaseMs?: number }
 
-/** payoutd with the roles that payins need, at a sandbox of its own that calls back at `publicUrl`. */
+/** payoutd with the roles that payins need, beside a sandbox of its own that calls back at `publicUrl`. */
 async function collecting(t: TestContext, { publicUrl, leaseMs }: Settings = {}) {
   const { ledger, config, codec } = await testLedger(t)
   const merchant = config.merchants.get('acme') as Merchant
   const { mchId, key } = merchant
-  // payoutd first: a sandbox waits for the connections that are left.
+  // payoutd first: a sandbox waits for the remaining connections.
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())
   const sandbox = await startSandbox({
@@ -82,7 +82,7 @@ async function collecting(t: TestContext, { publicUrl, leaseMs }: Settings = {})
   }
   const create = (key: string, body: object, headers = {}) =>
     call('POST', '', JSON.stringify(body), { 'idempotency-key': key, ...headers })
-  /** What a payer or a bank does on the sandbox's checkout page; the payin as the sandbox sees it. */
+  /** What a payer or a bank does on the sandbox's checkout page. Returns the payin as the sandbox sees it. */
   const press = async (payin: Answer, button: 'pay' | 'pay-untold' | 'fail') => {
     const { payUrl } = payin.body.checkout as { payUrl: string }
     const response = await fetch(`${payUrl}/${button}`, {
@@ -104,7 +104,7 @@ const faultsOf = ({ body }: Answer) =>
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-test('a payin is created, paid on its page, called back, and its result is on Kafka', async (t) => {
+test('a payin is created, paid on its page and called back, and its result is on Kafka', async (t) => {
   const { ledger, config, codec, call, create, press, becomes } = await collecting(t)
   const wanted = { amount: '50000', ...PAYER, remark: 'Order 7' }
   const created = await create('order-7', wanted, { traceparent: TRACEPARENT })
@@ -150,7 +150,7 @@ test('a payin is created, paid on its page, called back, and its result is on Ka
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('without any callback the poller finds out, and has the gateway send none', async (t) => {
+test('without any callback the poller learns of the payment, and asks the gateway to send none', async (t) => {
   const { call, create, press, becomes } = await collecting(t, { publicUrl: 'http://127.0.0.1:9' })
   const payin = await create('order-7', { amount: 50_000 })
   await press(payin, 'pay')
@@ -161,7 +161,7 @@ test('without any callback the poller finds out, and has the gateway send none',
   assert.deepEqual([query?.source, query?.exchange?.request.executeNotify], ['QUERY', 'false'])
 })
 
-test('a creation that the lease leaves no time for is not sent, and failed', async (t) => {
+test('a creation without enough time left in its lease is not sent, and fails', async (t) => {
   const { call, create } = await collecting(t, { leaseMs: 1_000 })
   const { status, body } = await create('order-7', { amount: 50_000 })
   assert.deepEqual([status, body.state, body.reason], [201, 'failed', 'lease-ended'])
@@ -184,7 +184,7 @@ test('a repeat is 200 with the same payin, another request under its key is 409'
 
 const adopted = sql<object>`update merchants set settings_hash = 'adopted'`
 
-test('where other settings are in force a payin and a recovery are 503, and a repeat still shows the payin', async (t) => {
+test('while other settings are in force, a payin and a recovery are 503, and a repeat still shows the payin', async (t) => {
   const { create, call, ledger } = await collecting(t)
   const payin = await create('order-7', { amount: 50_000 })
   await ledger.db.run(adopted, {})
@@ -197,7 +197,7 @@ test('where other settings are in force a payin and a recovery are 503, and a re
   assert.deepEqual([again.status, again.body.payinId], [200, payin.body.payinId])
 })
 
-test('a payment that the gateway lost track of is recovered by its UTR, also after the payin failed', async (t) => {
+test('a payment that the gateway lost track of is recovered by its UTR, even after the payin failed', async (t) => {
   const { call, create, press, becomes } = await collecting(t)
   const payin = await create('order-7', { amount: 50_000 })
   const recover = (utr: string) => call('POST', `/${payin.body.payinId}/recover`, JSON.stringify({ utr }))
@@ -213,7 +213,7 @@ test('a payment that the gateway lost track of is recovered by its UTR, also aft
   assert.deepEqual([late.status, late.body.title], [409, 'it is paid already'])
 })
 
-test('a request that breaks rules is told all of them at once, and nothing is stored or sent', async (t) => {
+test('a request that breaks rules gets all of them in one answer, and payoutd neither stores nor sends anything', async (t) => {
   const { ledger, call, create } = await collecting(t)
   const wrong = {
     merchantId: 'acme',
@@ -279,7 +279,7 @@ test('a request that breaks rules is told all of them at once, and nothing is st
   assert.deepEqual(await ledger.db.run(storedPayins, {}), [])
 })
 
-test('what is no request at all, and what nobody knows, is a problem too', async (t) => {
+test('an invalid request and an unknown payin are answered with a problem, too', async (t) => {
   const { ledger, call, create } = await collecting(t)
   const key = { 'idempotency-key': 'order-7' }
   const problem = ({ status, type }: Answer) => [status, type]
@@ -309,7 +309,7 @@ const everything = sql<object, { text: string }>`
   select concat((select json_agg(p) from payins p), (select json_agg(h) from history h),
                 (select json_agg(a) from anomalies a)) as text`
 
-test('of the payer nothing is kept or shown: not in the ledger, not in answers, metrics or the log', async (t) => {
+test('nothing about the payer is kept or shown: not in the ledger, in answers, in metrics or in the log', async (t) => {
   const { ledger, config, payoutd, lines, call, create, press, becomes } = await collecting(t)
   const payin = await create('order-7', { amount: 50_000, ...PAYER })
   await press(payin, 'pay')
@@ -332,7 +332,7 @@ test('of the payer nothing is kept or shown: not in the ledger, not in answers, 
   }
 })
 
-test('a merchant with 200 requests in hand is turned away, others are not, and all use two connections at once', async (t) => {
+test('a merchant with 200 requests in hand is refused, others are not, and all use two connections at once', async (t) => {
   const { ledger, config } = await testLedger(t)
   let answer: () => void = () => undefined
   const answered = new Promise<void>((resolve) => {
@@ -387,7 +387,7 @@ test('a merchant with 200 requests in hand is turned away, others are not, and a
   assert.equal((await create('acme', 'order-200')).statusCode, 201)
 })
 
-test('payins of one merchant that wait for the database hold up those of no other', async (t) => {
+test('payins of one merchant that wait for the database do not hold up those of another', async (t) => {
   const { ledger, config } = await testLedger(t)
   const over = Promise.withResolvers<void>()
   let waiting = 0

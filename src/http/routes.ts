@@ -12,26 +12,26 @@ import { sendProblem } from './problem.ts'
 
 type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: string } }
 
-/** Requests of one merchant beyond this many unanswered ones are turned away. */
+/** payoutd refuses further requests of a merchant with this many unanswered ones. */
 const MOST_IN_HAND = 200
-/** Of the connections that claims, answers and callbacks need too: of all merchants together, and of one. */
+/** Connections for payins, for all merchants together; claims, answers and callbacks need the same pool. */
 const MOST_CONNECTIONS = 2
 const MOST_OF_ONE = 1
 
 /**
  * The API of payins, for the internal port. Amounts in paise, times in milliseconds since the epoch; every error
- * is a problem (RFC 9457), with all faults of a request at once. `merchantId` may be left out where there is
- * one merchant.
+ * is a problem (RFC 9457), with all faults of a request at once. `merchantId` may be left out if there is
+ * only one merchant.
  *
- * - `POST /v1/payins`, with an `Idempotency-Key`: 201 with the payin as the gateway's answer left it (look at its
- *   state), 200 for a repeat, 409 for another request under the same key. A W3C `traceparent` stands on its results.
+ * - `POST /v1/payins`, with an `Idempotency-Key`: 201 with the payin as the gateway's answer left it (check its
+ *   state), 200 for a repeat, 409 for another request under the same key. Its results carry its W3C `traceparent`.
  * - `GET /v1/payins/{payinId}`: the payin with its history.
- * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has taken it up.
+ * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has accepted it.
  * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
  *
- * A merchant with 200 requests unanswered by this process is answered 503 with `Retry-After`, and nothing was done. All
- * merchants together use two connections to PostgreSQL at once, so that payouts do not wait for them, and one merchant uses
- * one of these, so that what is asked for another waits for one statement of it at most.
+ * If a merchant has 200 unanswered requests at this process, payoutd answers 503 with `Retry-After` and does nothing. All
+ * merchants together use two connections to PostgreSQL at once, so that payouts do not wait for them. One merchant uses one
+ * of these, so that the requests of another wait for one of its statements at most.
  */
 export function payinRoutes(server: HttpServer, given: CollectDeps): void {
   const { collectors, log } = given
@@ -43,7 +43,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
   })
   const inHand = new Map<string, number>()
 
-  // A scope of its own, so that its errors are problems and no one else's are.
+  // A scope of its own, so that only its errors become problems.
   void server.register(
     (scope: HttpServer, _, done) => {
       scope.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {

@@ -17,7 +17,7 @@ import { retireKeys } from './rotate-keys.ts'
 const WHO = { by: 'asha', reason: 'account 50100123456789 is closed' }
 const OF_ACME = { merchantId: 'acme', ...WHO }
 
-test('each act is on record once, with what it changed and without bank details; what changes nothing is not', async (t) => {
+test('payoutd records each act once, with what it changed and without bank details; it records no act that changes nothing', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   await accepted(ledger, config, [command('p-1')])
@@ -53,7 +53,7 @@ test('each act is on record once, with what it changed and without bank details;
       ['payout release', 'p-2'],
       ['payout cancel', 'p-9'],
       ['payout cancel', 'p-1'],
-      // It is not here yet, and the request lasts longer now.
+      // Its command has not arrived yet, and the request now lasts longer.
       ['payout cancel', 'p-9'],
       ['payout resolve', 'p-3'],
       ['anomaly acknowledge', ...anomalyIds],

@@ -6,19 +6,19 @@ import { CANCELS_KEPT_DAYS, lockForCancels, rememberBatch } from '../ledger/sql/
 import type { Database } from '../platform/postgres/postgres.ts'
 import { sizeOfBatch } from '../queries/sql/batch.ts'
 
-/** How many payouts of a batch are in the ledger, and how many its files declared; null: none was declared. */
+/** How many payouts of a batch the ledger has, and how many its files declared; null: no file declared a number. */
 export type BatchSize = { batchId: string; taken: bigint; declared: bigint | null }
 
 /**
- * What comes of this batch from now on is cancelled as it comes. What the ledger has of it already is found
- * afterwards, and cancelled by `cancelPayouts`.
+ * From now on, intake cancels each payout of this batch as it arrives. The caller then finds those that the ledger already has,
+ * and cancels them with `cancelPayouts`.
  */
 export const cancelBatch = (
   { merchantId, batchId, by, reason }: Decided & { merchantId: string; batchId: string },
   ledger: Ledger,
 ): Promise<void> =>
   ledger.db.transaction('cancel batch', async (tx) => {
-    // Whoever takes commands in meanwhile has committed them, or sees it.
+    // An intake transaction of the same moment has either committed its commands or sees this cancellation.
     await tx.run(lockForCancels, { merchantIds: [merchantId], alone: [true] })
     await tx.run(rememberBatch, { merchantId, batchId, why: words({ by, reason: `${reason} (the batch)` }) })
     const change = { subjects: [batchId], before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }

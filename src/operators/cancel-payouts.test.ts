@@ -25,7 +25,7 @@ async function queued(t: TestContext) {
   return opened
 }
 
-test('a payout that was never sent is cancelled, and everyone is told', async (t) => {
+test('a payout that was never sent is cancelled, and the cancellation is published', async (t) => {
   const { ledger, config } = await queued(t)
   assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
     { payoutId: 'p-1', kind: 'cancelled', from: 'queued' },
@@ -44,7 +44,7 @@ test('a payout that was never sent is cancelled, and everyone is told', async (t
   )
 })
 
-test('one that waits after an attempt goes to a person', async (t) => {
+test('a payout that waits after an attempt goes to review', async (t) => {
   const { ledger } = await queued(t)
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', (payout) => ({
@@ -61,7 +61,7 @@ test('one that waits after an attempt goes to a person', async (t) => {
   assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
 })
 
-test('of one that the gateway may have nothing moves, and the request is kept', async (t) => {
+test('a payout that the gateway may have does not move, and the request is kept', async (t) => {
   const { ledger, config } = await queued(t)
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', accept)
@@ -78,7 +78,7 @@ test('of one that the gateway may have nothing moves, and the request is kept', 
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
-test('a request that came while it was sent is kept, shown, and carried out when it turns out that nothing was sent', async (t) => {
+test('a request that arrives during a send is kept and shown, and carried out if it turns out that nothing was sent', async (t) => {
   const { ledger, config } = await queued(t)
   await decided(ledger, 'p-1', submit)
   await cancelPayouts(REQUEST, ledger)
@@ -94,7 +94,7 @@ test('a request that came while it was sent is kept, shown, and carried out when
   )
 })
 
-test('one whose command breaks a rule is said to be rejected, as it is', async (t) => {
+test('a payout whose command breaks a rule ends as rejected, and the outcome says so', async (t) => {
   const { ledger } = await queued(t)
   await decided(ledger, 'p-1', (payout) => ({
     change: {
@@ -110,7 +110,7 @@ test('one whose command breaks a rule is said to be rejected, as it is', async (
   assert.equal((await payoutsOf(ledger))[0]?.state, 'rejected')
 })
 
-test('a preview says what would happen, and does nothing', async (t) => {
+test('a preview shows what would happen, and changes nothing', async (t) => {
   const { ledger, config } = await queued(t)
   assert.deepEqual(await previewCancel(REQUEST, ledger.db), [
     { payoutId: 'p-1', kind: 'cancelled', from: 'queued' },
@@ -119,7 +119,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.deepEqual([payout.state, history.length], ['queued', 1])
 })
 
-test('a payout whose command is not here yet is cancelled as it comes, in the name of whoever asked', async (t) => {
+test('a payout whose command has not arrived yet is cancelled on arrival, in the name of the operator who asked', async (t) => {
   const { ledger, config } = await queued(t)
   const request = { ...REQUEST, payoutIds: ['p-2', 'p-1'] }
   const outcomes = [
@@ -140,7 +140,7 @@ test('a payout whose command is not here yet is cancelled as it comes, in the na
   )
 })
 
-test('many are cancelled at once: each is told of, and one that is too late keeps none of the others back', async (t) => {
+test('cancelling many at once reports on each, and one that is too late does not hold up the others', async (t) => {
   const { ledger, config } = await queued(t)
   const ids = Array.from({ length: 25 }, (_, i) => `more-${i}`)
   await accepted(
@@ -159,14 +159,14 @@ test('many are cancelled at once: each is told of, and one that is too late keep
   assert.equal(states.filter((state) => state === 'cancelled').length, 24)
 })
 
-test('what a person says with a cancellation is kept without the account number in it', async (t) => {
+test('the reason that an operator gives for a cancellation is kept without its account number', async (t) => {
   const { ledger, config } = await queued(t)
   await cancelPayouts({ ...REQUEST, reason: 'not to 5010 0123 4567 89' }, ledger)
   const { history } = await tellPayout(ledger.db, KEY, config.sealing)
   assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: not to ••••6789' })
 })
 
-test('to cancel it again adds nothing to its history', async (t) => {
+test('cancelling a payout again adds nothing to its history', async (t) => {
   const { ledger, config } = await queued(t)
   await cancelPayouts(REQUEST, ledger)
   assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
@@ -179,7 +179,7 @@ test('to cancel it again adds nothing to its history', async (t) => {
   )
 })
 
-test('what is cancelled twice before it comes is remembered from the second time on, as the first one said', async (t) => {
+test('a second request before the payout arrives renews the first one, which keeps its words', async (t) => {
   const { ledger } = await queued(t)
   await cancelPayouts({ ...REQUEST, payoutIds: ['p-2'] }, ledger)
   await ledger.db.run(sql<object>`update early_cancels set at = now() - interval '99 days'`, {})

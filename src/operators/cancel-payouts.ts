@@ -16,10 +16,10 @@ import {
 } from './store-decisions.ts'
 
 /**
- * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides. `rejected`: its
- * command breaks a rule, which waited for a recovery.
- * `after-recovery`: its merchant is fenced, and the recovery cancels it unless the gateway has it. `requested`: the payout
- * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended.
+ * The result of a request to cancel. `review`: the gateway may hold an attempt, so a person decides. `rejected`: its command
+ * breaks a rule, and the rejection waited for a recovery.
+ * `after-recovery`: its merchant is fenced; the recovery cancels the payout unless the gateway has it. `requested`: the payout
+ * keeps its state, and the kept request prevents another send. `too-late`: it has ended.
  * `remembered`: the ledger does not have it, and the request waits for its command.
  */
 export type CancelOutcome = { payoutId: string } & (
@@ -28,11 +28,11 @@ export type CancelOutcome = { payoutId: string } & (
   | { kind: 'remembered' }
 )
 
-/** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
+/** Decides, and stores state, history and messages together. Returns one outcome per payout, in order. */
 export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
   inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('cancel payouts', async (tx) => {
-      // Whoever takes commands in meanwhile has committed them, or sees it.
+      // An intake transaction of the same moment has either committed its commands or sees this request.
       await tx.run(lockForCancels, { merchantIds: [request.merchantId], alone: [true] })
       const decided = await decide(tx, { ...request, payoutIds })
       await remember(
@@ -52,7 +52,7 @@ export const previewCancel = (request: DecisionRequest, db: Database): Promise<C
     ),
   )
 
-/** As a message is that comes before the request. */
+/** Like a cancel message that arrives before its command. */
 async function remember(
   tx: Transaction,
   { merchantId, by, reason }: DecisionRequest,

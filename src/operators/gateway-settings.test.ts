@@ -37,14 +37,14 @@ const merchants = sql<object, { merchantId: string; settingsHash: string; reason
 const fencesOf = async (db: Database) =>
   Object.fromEntries((await db.run(merchants, {})).map(({ merchantId, reason }) => [merchantId, reason]))
 
-/** As serve finds it after migrate: it has noted the server, and has no payouts. */
+/** As serve finds it after migrate: it has recorded the server and has no payouts. */
 async function newLedger(t: TestContext) {
   const opened = await testLedger(t)
   await opened.ledger.db.run(noteServer, { systemIdentifier: '1', timeline: 1n })
   return { ...opened, db: opened.ledger.db }
 }
 
-test('the first merchants of a ledger beside empty topics are sent for, and who comes later is not asked of Kafka', async (t) => {
+test('the first merchants of a ledger beside empty topics may send, and payoutd does not ask Kafka about later ones', async (t) => {
   const { db, ledger, config } = await newLedger(t)
   assert.equal(await requireInForce(db, configured('acme'), nothing), null)
   assert.equal(await requireInForce(db, configured('acme'), notAsked), null)
@@ -64,7 +64,7 @@ test('settings that somebody else changed since they were shown are not replaced
   assert.equal((await previewAdopt(db, elsewhere('acme', 'two'))).kind, 'unchanged')
 })
 
-test('every merchant of an empty ledger beside what another published is fenced, whenever he comes', async (t) => {
+test('in an empty ledger beside topics that another ledger filled, every merchant is fenced, whenever it is added', async (t) => {
   const { db, ledger, config } = await newLedger(t)
   assert.equal(await requireInForce(db, configured('acme'), another), FOUND)
   await adoptSettings(db, configured('globex'), { by: 'asha', reason: 'new' }, another)
@@ -82,7 +82,7 @@ test('every merchant of an empty ledger beside what another published is fenced,
   assert.deepEqual(await fencesOf(db), { acme: null, globex: null, initech: FOUND })
 })
 
-test('a settled merchant of a ledger without payouts is not fenced by what others publish', async (t) => {
+test('what others publish does not fence a merchant who already has settings in a ledger without payouts', async (t) => {
   const { db } = await newLedger(t)
   await requireInForce(db, configured('acme'), nothing)
   assert.equal(await requireInForce(db, configured('acme'), another), null)
@@ -91,7 +91,7 @@ test('a settled merchant of a ledger without payouts is not fenced by what other
 const oneStep = sql<object, { merchantId: string }>`
   select merchant_id from merchants where recovering_one_step order by 1`
 
-test('who is new to a ledger in which somebody is fenced is fenced as well, for the same step of the server', async (t) => {
+test('a merchant who is new to a ledger with a fenced merchant is fenced too, for the same step of the server', async (t) => {
   const { db, ledger, config } = await newLedger(t)
   await requireInForce(db, configured('acme'), nothing)
   await accepted(ledger, config, [command('p')])
@@ -105,14 +105,14 @@ test('who is new to a ledger in which somebody is fenced is fenced as well, for 
   assert.deepEqual(await db.run(oneStep, {}), [{ merchantId: 'acme' }, { merchantId: 'later' }])
 })
 
-test('where Kafka does not tell, nothing of a new merchant is put in force', async (t) => {
+test('if Kafka does not answer, no settings of a new merchant come into force', async (t) => {
   const { db } = await freshDatabase(t)
   const untold = () => Promise.reject(new Error('ECONNREFUSED'))
   await assert.rejects(requireInForce(db, configured('acme'), untold), /ECONNREFUSED/)
   assert.deepEqual(await db.run(merchants, {}), [])
 })
 
-test('what was published is known by where the topics end', async (t) => {
+test('the end offsets of the topics show whether anything was published', async (t) => {
   const topics = topicNames(`${unique('t')}.`)
   const earlier = earlierLedger(kafka(), topics)
   assert.equal(await earlier(), null, 'without topics')
@@ -124,7 +124,7 @@ test('what was published is known by where the topics end', async (t) => {
   assert.match((await earlier()) ?? '', /payout\.results holds what another one published/)
 })
 
-test('the first settings are put in force in the name of whoever acts, and by a start in that of payoutd', async (t) => {
+test('the first settings come into force in the name of the operator who acts, or of payoutd at a start', async (t) => {
   const { db } = await newLedger(t)
   const act = { by: 'meera', reason: 'disk lost', command: 'recover' }
   await requireInForce(db, configured('acme'), nothing, act)
@@ -139,7 +139,7 @@ test('the first settings are put in force in the name of whoever acts, and by a 
   )
 })
 
-test('who is refused once the ledger was set back is not told to put the former settings back', async (t) => {
+test('a refusal after the ledger was set back does not advise putting the former settings back', async (t) => {
   const { db } = await newLedger(t)
   await requireInForce(db, configured('acme'), nothing)
   const started = () => requireInForce(db, elsewhere('acme', 'new'), notAsked)

@@ -28,14 +28,14 @@ import {
   waitingAgain,
 } from './sql/gateway-settings.ts'
 
-/** A merchant with the gateway account of its settings. */
+/** A merchant with the gateway account in its settings. */
 export type Configured = { merchantId: string; account: Account; feeEstimate: Paise }
 
 /**
- * To be called before anything is sent or asked with these settings. The first that a merchant ever had are put in force;
- * after that only `adoptSettings` changes them, so that two installations never take turns. Returns why a merchant who is
- * new to the ledger is fenced (see fenceNewcomer), else null. `act`: whose doing it is that the first are put in force; a
- * start is nobody's. Throws an ExpectedFailure where others are in force.
+ * Call this before sending or asking anything with these settings. It puts the first settings of a merchant in force; after that
+ * only `adoptSettings` changes them, so that two installations never alternate. Returns why it fenced a merchant who is new to
+ * the ledger (see fenceNewcomer), else null. `act`: who puts the first settings in force; a start acts in nobody's name. Throws
+ * an ExpectedFailure if other settings are in force.
  */
 export async function requireInForce(
   db: Database,
@@ -44,7 +44,7 @@ export async function requireInForce(
   act: Decided & { command: string } = FIRST,
 ): Promise<string | null> {
   const { merchantId, account } = configured
-  // Whoever holds the merchant's row would keep a process from starting for all others.
+  // A lock on the row here would let a session that holds one merchant's row block the start for all others.
   const [known] = await db.run(settingsInForce, { merchantIds: [merchantId] })
   const seen = await db.run(settingsSeen, { merchantId })
   const isOurs = ({ settingsHash }: { settingsHash: string }) => settingsHash === account.settingsHash
@@ -71,9 +71,7 @@ export async function requireInForce(
   )
 }
 
-/**
- * To be called before anything is decided by these settings. Puts none in force. Throws an ExpectedFailure where others are.
- */
+/** Call this before deciding anything by these settings. It puts none in force. Throws an ExpectedFailure if others are. */
 export async function demandInForce(
   db: Database,
   { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
@@ -92,12 +90,12 @@ export async function demandInForce(
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
 
 /** `before` null: none were in force. `unchanged`: these were in force already. */
-/** `moved`: other settings are in force than whoever decides was shown. */
+/** `moved`: other settings are in force than the operator was shown. */
 export type Adopted = { kind: 'adopted' | 'unchanged' | 'moved'; before: Account | null; after: Account }
 
 /**
- * Puts other gateway settings in force, in a person's name: processes with the former ones send nothing more. `shown`: what
- * was in force when they were asked, if they were.
+ * Puts other gateway settings in force, in a person's name: processes that use the former ones send nothing more. `shown`: what
+ * was in force when payoutd asked the operator to confirm, if it did.
  */
 export async function adoptSettings(
   db: Database,
@@ -128,7 +126,7 @@ export function previewAdopt(db: Database, configured: Configured): Promise<Adop
   })
 }
 
-/** Kafka is asked before the transaction, and only for who is new to a ledger that has no payouts. */
+/** Asks Kafka before the transaction, and only for a merchant who is new to a ledger without payouts. */
 async function earlierThan(
   db: Database,
   { merchantId }: Configured,
@@ -139,8 +137,8 @@ async function earlierThan(
 }
 
 /**
- * That a merchant is new to this ledger does not say that he is new to the gateway: where the ledger began beside what
- * another had published, or somebody is fenced, so is he. Returns why, or null.
+ * A merchant who is new to this ledger may still have payouts at the gateway. So this fences it if another ledger published
+ * before this one began, or if another merchant is fenced. Returns why, or null.
  */
 async function fenceNewcomer(
   tx: Transaction,
@@ -158,7 +156,7 @@ async function fenceNewcomer(
   return reason
 }
 
-/** The account in force, with the merchant's row locked; null: none is. */
+/** Locks the merchant's row. Returns the account in force; null: none is. */
 async function lockAccount(
   tx: Transaction,
   { merchantId, account, feeEstimate }: Configured,
@@ -169,7 +167,7 @@ async function lockAccount(
   const seen = await tx.run(settingsSeen, { merchantId })
   const known = seen.find(({ settingsHash }) => settingsHash === row.settingsHash)
   if (known) return known
-  // A ledger of before accounts were kept holds nothing but the hash.
+  // A ledger from before payoutd kept accounts has only the hash.
   return row.settingsHash === account.settingsHash ? null : { ...NOT_KEPT, settingsHash: row.settingsHash }
 }
 
@@ -196,7 +194,7 @@ async function change(
   await recordAct(tx, { ...act, merchantId, subjects: [accountId], before, after: account })
 }
 
-/** In which settings two descriptions differ, for people. */
+/** Names the settings in which two descriptions differ, for people. */
 export function differencesText(inForce: Account, here: Account): string {
   const settings = [
     ['base URL', inForce.baseUrl, here.baseUrl],
@@ -210,7 +208,7 @@ export function differencesText(inForce: Account, here: Account): string {
   return differences.join('; ') || 'its dialect has another content here than the one in force'
 }
 
-/** The accounts of a merchant that were ever in force, but for `known`: each once, as it was last. */
+/** Each account of the merchant that was ever in force, once and in its latest form, except `known`. */
 export async function accountsBeside(
   db: Database,
   merchantId: string,
@@ -221,7 +219,7 @@ export async function accountsBeside(
   return [...accounts.values()].filter(({ accountId }) => !known.includes(accountId))
 }
 
-/** How many payouts that wait to be sent again would not be by these promises: each goes to review once it is its turn. */
+/** How many payouts wait to be sent again but would not be under these promises: each goes to review when its turn comes. */
 export async function countWithdrawn(
   db: Database,
   merchantId: string,
@@ -234,6 +232,6 @@ export async function countWithdrawn(
   )
 }
 
-/** How much of a merchant is open at which account. */
+/** How much of a merchant is open at each account. */
 export const openAccounts = (db: Database, merchantId: string): Promise<OpenAt[]> =>
   openByAccount(db, merchantId)

@@ -1,7 +1,7 @@
-/** So many payouts in one transaction. */
+/** Payouts per transaction. */
 const AT_ONCE = 500
 
-/** Does `work` for a part of the payouts after the other, each once, and resolves with what it came to in their order. */
+/** Calls `work` for one part of the payouts after another, each payout once. Resolves to all results in their order. */
 export async function inBatches<Outcome>(
   payoutIds: readonly string[],
   work: (part: string[]) => Promise<Outcome[]>,

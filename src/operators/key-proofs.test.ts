@@ -11,13 +11,13 @@ const first = newKey()
 const second = newKey()
 const fingerprint = newKey()
 
-/** Encryption keys with the ids 1, 2, … in this order; the last seals. */
+/** Encryption keys with the ids 1, 2, … in this order; the last one seals. */
 const keys = (...encryption: KeyPair['fingerprint'][]): KeyPair => ({
   sealing: { current: encryption.length, keys: new Map(encryption.map((key, i) => [i + 1, key])) },
   fingerprint,
 })
 
-test('whoever comes with the same keys, or with a new one under a higher id, may work', async (t) => {
+test('a process with the same keys, or with a new one under a higher id, may work', async (t) => {
   const { db } = await freshDatabase(t)
   await proveKeys(db, keys(first))
   await proveKeys(db, keys(first))
@@ -38,7 +38,7 @@ test('another key under an id that was in use is refused, with what to do', asyn
   })
 })
 
-test('keys without one that was in use are refused', async (t) => {
+test('keys that lack one that was in use are refused', async (t) => {
   const { db } = await freshDatabase(t)
   await proveKeys(db, keys(first))
   const withoutFirst = { sealing: { current: 2, keys: new Map([[2, second]]) }, fingerprint }
@@ -48,7 +48,7 @@ test('keys without one that was in use are refused', async (t) => {
   )
 })
 
-test('another fingerprint key is refused before repeats look like other content', async (t) => {
+test('another fingerprint key is refused, before it makes repeats look like other content', async (t) => {
   const { db } = await freshDatabase(t)
   await proveKeys(db, keys(first))
   await assert.rejects(
@@ -57,14 +57,14 @@ test('another fingerprint key is refused before repeats look like other content'
   )
 })
 
-test('a new key that came with a wrong one leaves nothing behind', async (t) => {
+test('a new key that arrives with a wrong one leaves nothing behind', async (t) => {
   const { db } = await freshDatabase(t)
   await proveKeys(db, keys(first))
   await assert.rejects(proveKeys(db, keys(newKey(), newKey())))
   await proveKeys(db, keys(first, second))
 })
 
-test('of processes that begin at once with different keys, those of one work', async (t) => {
+test('of processes that start at once with different keys, those with one set of keys work', async (t) => {
   const { db } = await freshDatabase(t)
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => proveKeys(db, keys(newKey()))))
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)

@@ -12,9 +12,8 @@ const FINGERPRINT = 0
 const CONTEXT = 'key proof'
 
 /**
- * To be called before anything is done with the keys. Leaves a proof of FINGERPRINT_KEY, and of the encryption key
- * that seals, where there is none yet. Throws an ExpectedFailure, and leaves nothing, if the keys are not those that
- * were in use before.
+ * Call this before using the keys. Stores a proof of FINGERPRINT_KEY, and of the encryption key that seals, if there is none yet.
+ * Throws an ExpectedFailure, and stores nothing, if the keys are not those that were in use before.
  */
 export async function proveKeys(db: Database, keys: KeyPair): Promise<void> {
   await db.transaction('prove keys', async (tx) => {
@@ -29,7 +28,9 @@ export async function proveKeys(db: Database, keys: KeyPair): Promise<void> {
   })
 }
 
-/** What is wrong with keys beside those that left `proofs`; null: they are the same, or new under an id of their own. */
+/**
+ * What is wrong with the keys, compared with those that left `proofs`; null: they are the same, or new under an id of their own.
+ */
 export function keyFault(proofs: readonly KeyProof[], keys: KeyPair): DependencyFault | null {
   for (const { keyId, proof } of proofs) {
     if (keyId === FINGERPRINT) {

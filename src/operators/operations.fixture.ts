@@ -3,7 +3,7 @@ import type { Decision, Payout } from '../domain/payout/payout.ts'
 import { become } from '../domain/payout/transition.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 
-/** Stores what `decide` makes of a payout of `acme`, as a stage would. */
+/** Stores what `decide` decides about a payout of `acme`, as a stage would. */
 export async function decided(
   ledger: Ledger,
   payoutId: string,

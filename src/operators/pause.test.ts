@@ -11,7 +11,7 @@ import { pauseMerchant, resumeMerchant } from './pause.ts'
 const PAUSE = { merchantId: 'acme', by: 'asha', reason: 'bank holiday', feeEstimate: paise(500n) }
 const RESUME = { merchantId: 'acme', by: 'ravi', reason: 'banks are open' }
 
-/** A merchant that may send, with a payout to send. */
+/** A merchant that may send, with one payout to send. */
 async function sending(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -30,7 +30,7 @@ const claimed = async ({ ledger, keys }: Awaited<ReturnType<typeof sending>>) =>
   return { count: wave.length, closed: gate.closed }
 }
 
-test('nothing of a paused merchant is sent until it is resumed', async (t) => {
+test('payoutd sends nothing of a paused merchant until it is resumed', async (t) => {
   const merchant = await sending(t)
   const { db } = merchant.ledger
   assert.deepEqual(await pauseMerchant(db, PAUSE), { kind: 'paused' })
@@ -41,7 +41,7 @@ test('nothing of a paused merchant is sent until it is resumed', async (t) => {
   assert.deepEqual(await claimed(merchant), { count: 1, closed: null })
 })
 
-test('a second pause leaves the first one, with its name and reason', async (t) => {
+test('a second pause leaves the first one in place, with its name and reason', async (t) => {
   const { ledger } = await sending(t)
   await pauseMerchant(ledger.db, PAUSE)
   const again = await pauseMerchant(ledger.db, { ...PAUSE, by: 'ravi', reason: 'something else' })
@@ -54,7 +54,7 @@ test('resuming a merchant that is not paused changes nothing and says so', async
   assert.deepEqual(await resumeMerchant(ledger.db, RESUME), { kind: 'not-paused' })
 })
 
-test('a merchant of the settings can be paused before it ever sent, and begins with its canary and fee', async (t) => {
+test('a merchant in the settings can be paused before its first send, and starts with its canary and fee', async (t) => {
   const { ledger } = await testLedger(t)
   assert.deepEqual(await pauseMerchant(ledger.db, PAUSE), { kind: 'paused' })
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
@@ -65,14 +65,14 @@ test('a merchant of the settings can be paused before it ever sent, and begins w
   )
 })
 
-test('a merchant that nobody knows cannot be paused by mistake', async (t) => {
+test('an unknown merchant cannot be paused by mistake', async (t) => {
   const { ledger } = await testLedger(t)
   const outcome = await pauseMerchant(ledger.db, { ...PAUSE, merchantId: 'amce', feeEstimate: null })
   assert.deepEqual(outcome, { kind: 'unknown' })
   assert.deepEqual(await resumeMerchant(ledger.db, { ...RESUME, merchantId: 'amce' }), { kind: 'unknown' })
 })
 
-test('who paused and who resumed is on record, with the pause that ended; what changed nothing is not', async (t) => {
+test('payoutd records who paused, and who resumed which pause; it records nothing that changed nothing', async (t) => {
   const { ledger } = await sending(t)
   await resumeMerchant(ledger.db, RESUME)
   await pauseMerchant(ledger.db, PAUSE)

@@ -8,14 +8,14 @@ import { clearPause, lockPause, setPause } from './sql/pause.ts'
 
 export type PauseRequest = Decided & {
   merchantId: string
-  /** Of a merchant in the settings, so that it can be paused before it ever sent; null: it is in none. */
+  /** From the settings, so that a merchant can be paused before its first send; null: the settings do not have it. */
   feeEstimate: Paise | null
 }
 
 /** `unknown`: neither the ledger nor the settings have this merchant. */
 export type PauseOutcome = { kind: 'paused' } | ({ kind: 'already' } & Pause) | { kind: 'unknown' }
 
-/** Once it resolves, no further payout of the merchant is claimed. A pause that stands is left as it is. */
+/** Once it resolves, dispatch claims no further payout of the merchant. Leaves an existing pause as it is. */
 export function pauseMerchant(db: Database, request: PauseRequest): Promise<PauseOutcome> {
   const { merchantId, by, feeEstimate } = request
   const reason = scrub(request.reason)
@@ -42,7 +42,7 @@ async function decidePause(
   return { kind: row || feeEstimate !== null ? 'paused' : 'unknown' }
 }
 
-/** `resumed` tells the pause that ended. */
+/** `resumed` has the pause that ended. */
 export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
 
 export type ResumeRequest = Decided & { merchantId: string }

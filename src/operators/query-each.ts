@@ -2,34 +2,34 @@ import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 import { Pace } from './reconcile/pace.ts'
 
-/** What one question came to. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
+/** The result of one query. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
 export type QueryResult = 'told' | 'not-yet' | 'silent'
 
 export type EachQuery = {
-  /** The next payouts to be asked about, in the order of their ids, after one of them; '' begins. */
+  /** The next payouts to ask about, in the order of their ids, after the given one; '' is the beginning. */
   waiting: (after: string, limit: number) => Promise<{ payoutId: string }[]>
-  /** Asks about one and stores what was told. */
+  /** Asks about one payout and stores the answer. */
   ask: (payoutId: string) => Promise<QueryResult>
-  /** How often a payout is asked about that the gateway does not tell of. */
+  /** How often to ask about a payout while the gateway does not answer about it. */
   passes: number
-  /** From one pass to the next. */
+  /** Milliseconds from one pass to the next. */
   betweenMs: number
   ratePerSecond: number
   clock: Clock
-  /** Ends the asking; what was under way is still stored. */
+  /** Ends the run; a query under way is still stored. */
   signal: AbortSignal
 }
 
-/** `interrupted` by the signal. `silent`: so many answers in a row told nothing that the rest was not asked for. */
+/** `interrupted`: by the signal. `silent`: so many answers in a row said nothing that queryEach skipped the rest. */
 export type Ending = 'all-asked' | 'interrupted' | 'silent'
 
 /** Queries under way at once. */
 const AT_ONCE = 8
 const PAGE = 200
-/** Answers without knowledge, one after the other, that end the asking. */
+/** So many answers in a row without knowledge end the run. */
 const SILENCE = 25
 
-/** Asks the gateway about one payout after the other, at most so many in a second, until all are told or passes end. */
+/** Asks the gateway about the payouts, at most so many per second, until it has answered about all or the passes end. */
 export async function queryEach(asking: EachQuery): Promise<Ending> {
   const { ask, passes, betweenMs, signal } = asking
   const pace = new Pace(asking.ratePerSecond, asking.clock)

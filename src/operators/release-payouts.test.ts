@@ -42,7 +42,7 @@ async function held(t: TestContext, fields: Partial<PayoutCommand> = {}) {
   return { ...opened, take }
 }
 
-test('a released payout is queued, and its history says who did it and why', async (t) => {
+test('a released payout is queued, and its history shows who released it and why', async (t) => {
   const { ledger, config } = await held(t)
   const [outcome] = await releasePayouts(request('again-1'), ledger)
   assert.equal(outcome?.kind, 'queued')
@@ -65,7 +65,7 @@ test('a released payout is queued, and its history says who did it and why', asy
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
-test('one that is scheduled waits for its time', async (t) => {
+test('a scheduled payout waits for its time', async (t) => {
   const notBefore = Date.now() + DAY
   const { ledger } = await held(t, { notBefore })
   const [outcome] = await releasePayouts(request('again-1'), ledger)
@@ -80,7 +80,7 @@ test('one that is scheduled waits for its time', async (t) => {
   )
 })
 
-test('a second release, and one of a payout that waits for none, move nothing and say so', async (t) => {
+test('a second release, or a release of a payout that waits for none, moves nothing and reports that', async (t) => {
   const { ledger } = await held(t)
   await releasePayouts(request('again-1'), ledger)
   const second = { ...request('again-1', 'salary-1', 'nobody'), by: 'meera' }
@@ -102,7 +102,7 @@ test('a second release, and one of a payout that waits for none, move nothing an
   ])
 })
 
-test('past its deadline it is not released any more', async (t) => {
+test('a payout past its deadline cannot be released', async (t) => {
   const { ledger } = await held(t)
   await ledger.db.run(expire, {})
   assert.equal((await releasePayouts(request('again-1'), ledger))[0]?.kind, 'expired')
@@ -118,7 +118,7 @@ const doubt = sql<object>`update payouts set doubted = true`
 const lower = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 
-test('nobody is told that one is cancelled at its deadline, or may be paid under another payoutId, while its merchant is fenced', async (t) => {
+test('while its merchant is fenced, no release reports a payout as cancelled at its deadline, or as payable under another payoutId', async (t) => {
   const { ledger, config } = await held(t)
   const story = async () =>
     storyText(await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing))
@@ -136,7 +136,7 @@ test('nobody is told that one is cancelled at its deadline, or may be paid under
   )
 })
 
-test('nor while it is in doubt whether a lost ledger has sent it', async (t) => {
+test('nor while it is in doubt whether a lost ledger sent it', async (t) => {
   const { ledger, config } = await held(t)
   await ledger.db.run(doubt, {})
   const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
@@ -149,7 +149,7 @@ test('nor while it is in doubt whether a lost ledger has sent it', async (t) => 
   )
 })
 
-test('a preview says what would happen, and does nothing', async (t) => {
+test('a preview shows what would happen, and changes nothing', async (t) => {
   const { ledger } = await held(t)
   const outcomes = await previewRelease(request('again-1'), ledger.db)
   assert.match(
@@ -159,7 +159,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
 })
 
-test('of a batch, those are found that wait for a release for the wanted reasons and no other', async (t) => {
+test('of a batch, only payouts that wait for a release for the given reasons are found', async (t) => {
   const { ledger, config } = await held(t)
   const take = (...commands: PayoutCommand[]) =>
     accepted(ledger, config, commands, { holdDuplicates: true, holdChangedBeneficiaries: true })
@@ -184,7 +184,7 @@ test('of a batch, those are found that wait for a release for the wanted reasons
   assert.deepEqual(await found('beneficiary-changed'), ['moved-2'])
 })
 
-test('what is released is what was shown: where the earlier payout moved meanwhile it stays held', async (t) => {
+test('a release applies to what was shown: if the earlier payout moved meanwhile, the later one stays held', async (t) => {
   const { ledger } = await held(t)
   const shown = await previewRelease(request('again-1'), ledger.db)
   await decided(ledger, 'salary-1', submit)
@@ -197,7 +197,7 @@ test('what is released is what was shown: where the earlier payout moved meanwhi
   assert.equal(released?.kind, 'queued')
 })
 
-test('a release that was shown before something was said of the payout is not carried out', async (t) => {
+test('a release that was shown before new evidence about the payout arrived is not carried out', async (t) => {
   const { ledger } = await held(t)
   const shown = await previewRelease(request('again-1'), ledger.db)
   await decided(ledger, 'again-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
@@ -205,7 +205,7 @@ test('a release that was shown before something was said of the payout is not ca
   assert.deepEqual(moved, [{ payoutId: 'again-1', kind: 'moved' }])
 })
 
-test('several are told with how much they are together', async (t) => {
+test('several payouts are reported with their total', async (t) => {
   const { ledger, take } = await held(t)
   await take(command('again-2', { batchId: 'november-3' }))
   const text = releaseText(
@@ -215,7 +215,7 @@ test('several are told with how much they are together', async (t) => {
   assert.match(text, /\n2 payouts, ₹1,00,000\.00 together, would be released$/)
 })
 
-test('the earlier payout is named in the list and in the story, and its bank details are not', async (t) => {
+test('the list and the story name the earlier payout, without its bank details', async (t) => {
   const { ledger, config } = await held(t)
   const listed = await ledger.db.run(payoutsOfBatch, {
     merchantId: 'acme',
@@ -239,7 +239,7 @@ test('the earlier payout is named in the list and in the story, and its bank det
   assert.match(storyText(await tellPayout(ledger.db, key, config.sealing)), /\nwas held because\n/)
 })
 
-test('they are counted in the metrics and by doctor until they are released or cancelled', async (t) => {
+test('the metrics and doctor count held payouts until they are released or cancelled', async (t) => {
   const { ledger, take } = await held(t)
   await take(command('again-2', { batchId: 'november-3' }))
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -263,7 +263,7 @@ test('they are counted in the metrics and by doctor until they are released or c
   assert.equal(checkHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
 })
 
-test('one that is to be cancelled once a recovery is over is not released, and whoever asks is told so', async (t) => {
+test('a payout that a recovery will cancel is not released, and the operator is told that', async (t) => {
   const { ledger } = await held(t)
   await decided(ledger, 'again-1', (payout) =>
     cancel(payout, 'OPERATOR', words({ by: 'meera', reason: 'paid by cheque' }), { fenced: true }),
@@ -285,7 +285,7 @@ test('one that is to be cancelled once a recovery is over is not released, and w
   )
 })
 
-test('whoever is asked to release a payout is told what the gateway says against the failure of the earlier one', async (t) => {
+test('an operator who is asked to release a payout sees what the gateway reports against the failure of the earlier one', async (t) => {
   const { ledger } = await held(t)
   await decided(ledger, 'salary-1', submit)
   await decided(ledger, 'salary-1', (before) => ({

@@ -23,11 +23,12 @@ import {
 type Release = { at: Instant; note: string }
 
 /**
- * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `to-be-cancelled`:
- * somebody asked for that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has
- * passed; `mayBeSent`: by a ledger that was lost, as its merchant is fenced or the payout is in doubt. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
- * where the history still has it. `moved`: why it waits is not any more what was shown, or more was said of it. `unknown`: nobody knows it.
- * `timesSaid`: how often something was said of it before.
+ * The result of a request to release a payout. `scheduled`: it still waits, until `paysAt`. `to-be-cancelled`: somebody asked for
+ * that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has passed; `mayBeSent`: a
+ * lost ledger may have sent it, because its merchant is fenced or the payout is in doubt. `not-waiting`: it waits for no release
+ * and stays as it is; `released`: who released it before, when and why, if the history still has it. `moved`: it no longer waits
+ * for the reason that was shown, or more was reported about it. `unknown`: nobody knows it.
+ * `timesSaid`: how often something was reported about it before.
  */
 export type ReleaseOutcome = { payoutId: string } & (
   | { kind: 'queued'; amount: Paise; holds: StoredHold[]; timesSaid: number }
@@ -39,10 +40,10 @@ export type ReleaseOutcome = { payoutId: string } & (
   | { kind: 'unknown' }
 )
 
-/** `shown`: what releasing them would have come to when whoever decides was asked; null: nobody was. */
+/** `shown`: what a release would have done when the operator was asked; null: nobody was asked. */
 export type ReleaseRequest = DecisionRequest & { shown: readonly ReleaseOutcome[] | null }
 
-/** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
+/** Decides, and stores state, history and messages together. Returns one outcome per payout, in order. */
 export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
   inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('release payouts', async (tx) =>

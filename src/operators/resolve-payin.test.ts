@@ -16,7 +16,7 @@ const WHO = { by: 'asha', reason: 'the bank says so' }
 const PAID: PayinResolution = { kind: 'paid', utr: '632611200007' }
 const FAILED: PayinResolution = { kind: 'failed' }
 
-/** A ledger with payins that the gateway had named and then no longer knew. */
+/** A ledger with payins that the gateway named once and then no longer knew. */
 async function withReviews(t: TestContext) {
   const beside = await payinLedger(t)
   const { ledger, codec, outcomeDeps, create } = beside
@@ -66,7 +66,7 @@ async function withReviews(t: TestContext) {
   return { ...beside, inReview, decide, hear, published }
 }
 
-test('a person ends a payin in review, as paid or as failed, and that is published', async (t) => {
+test('a person ends a payin in review as paid or as failed, and payoutd publishes that', async (t) => {
   const { ledger, inReview, decide, published } = await withReviews(t)
   const [first, second] = [await inReview('order-1'), await inReview('order-2')]
   const request = { merchantId: 'acme', payinId: first.payinId, ...WHO, resolution: PAID, shown: null }
@@ -84,7 +84,7 @@ test('a person ends a payin in review, as paid or as failed, and that is publish
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('what was shown is what is decided: of a payin that moved meanwhile nothing is', async (t) => {
+test('a decision applies to what was shown: it does not apply to a payin that moved meanwhile', async (t) => {
   const { ledger, inReview } = await withReviews(t)
   const payin = await inReview('order-1')
   const request = { merchantId: 'acme', payinId: payin.payinId, ...WHO, resolution: PAID, shown: null }
@@ -99,7 +99,7 @@ test('what was shown is what is decided: of a payin that moved meanwhile nothing
   assert.equal((await resolvePayin({ ...request, shown }, ledger)).kind, 'resolved')
 })
 
-test('two payins that are called paid by one UTR at the same moment: one is', async (t) => {
+test('of two payins that are called paid with one UTR at the same moment, one is', async (t) => {
   const { ledger, inReview } = await withReviews(t)
   const [first, second] = [await inReview('order-1'), await inReview('order-2')]
   const asked = { ...WHO, resolution: PAID, shown: null }
@@ -112,7 +112,7 @@ test('two payins that are called paid by one UTR at the same moment: one is', as
   assert.equal((await late)?.kind, 'utr-taken')
 })
 
-test('only what is in review is a person’s to decide about, and a UTR is that of one payin', async (t) => {
+test('a person decides only about payins in review, and a UTR belongs to one payin', async (t) => {
   const { ledger, create, inReview, decide, published } = await withReviews(t)
   assert.deepEqual(await decide(await create('order-1'), FAILED), { kind: 'not-in-review', state: 'open' })
   const [first, second] = [await inReview('order-2'), await inReview('order-3')]
@@ -129,7 +129,7 @@ test('only what is in review is a person’s to decide about, and a UTR is that 
   assert.deepEqual(states, ['open', 'paid', 'review'])
 })
 
-test('the gateway still settles what a person called failed, and what contradicts paid is an anomaly', async (t) => {
+test('the gateway can still settle a payin that a person called failed, and a report against paid is an anomaly', async (t) => {
   const { ledger, inReview, decide, hear, published } = await withReviews(t)
   const [failed, paid] = [await inReview('order-1'), await inReview('order-2')]
   await decide(failed, FAILED)

@@ -10,16 +10,16 @@ import { lockPayins, type PayinKey, storePayins } from '../payins/store.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { timesSaidOfPayins } from '../queries/sql/times-said.ts'
 
-/** What a person is shown of a payin that they decide about: its version, and how often something was said of it. */
+/** What payoutd shows of a payin to the person who decides: its version, and how often something was reported about it. */
 type ShownPayin = { version: number; timesSaid: number }
 
-/** `shown`: what whoever decides was shown; null: nobody was asked. */
+/** `shown`: what the operator was shown; null: nobody was asked. */
 export type PayinResolveRequest = PayinKey &
   Decided & { resolution: PayinResolution; shown: ShownPayin | null }
 
 /**
- * What a person's decision comes to. `shown`: of the payin before it. `moved`: it is in review, but not as it was shown.
- * `utr-taken`: the UTR is that of another payin. `unknown`: nobody knows the payin.
+ * The result of a person's decision. `shown`: the payin before it. `moved`: it is in review, but not as it was shown.
+ * `utr-taken`: another payin has the UTR. `unknown`: nobody knows the payin.
  */
 export type PayinResolveOutcome =
   | { kind: 'resolved'; shown: ShownPayin; payin: Payin }
@@ -28,7 +28,7 @@ export type PayinResolveOutcome =
   | { kind: 'utr-taken'; utr: string; takenBy: PayinKey }
   | { kind: 'unknown' }
 
-/** Decides and stores: state, history, message and the record of the act together. */
+/** Decides, and stores state, history, message and the record of the act together. */
 export function resolvePayin(request: PayinResolveRequest, ledger: Ledger): Promise<PayinResolveOutcome> {
   return ledger.db.transaction('resolve payin', async (tx) => {
     const { change, outcome } = await decide(tx, request)

@@ -73,7 +73,7 @@ async function sendable(ledger: Ledger, config: Config) {
   return wave
 }
 
-/** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
+/** `p-1` was sent once, its outcome is unknown, and a person has to decide. */
 async function inReview(t: TestContext) {
   const opened = await testLedger(t)
   await opened.ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -87,7 +87,7 @@ async function inReview(t: TestContext) {
   return opened
 }
 
-test('what a person decides ends the payout, is told as its result, and says in the history who and why', async (t) => {
+test("a person's decision ends the payout, is published as its result, and its history shows who decided and why", async (t) => {
   for (const [resolution, state, rules] of [
     [PAID, 'paid', []],
     [{ kind: 'failed' }, 'failed', [['OPERATOR', 'the bank says so']]],
@@ -133,7 +133,7 @@ const schedule = sql<{ notBefore: number }>`
   update payout_commands set not_before = to_timestamp(${'notBefore'}::float8 / 1000)`
 const isReady = sql<object>`update payouts set ready = true`
 
-test('a payout whose time is still to come is sent again when it comes, and not before, whatever makes it ready', async (t) => {
+test('a resend of a payout whose time is in the future waits for that time, whatever makes it ready', async (t) => {
   const { ledger, config } = await inReview(t)
   const notBefore = Date.now() + 2 * 3_600_000
   await ledger.db.run(schedule, { notBefore })
@@ -148,7 +148,7 @@ test('a payout whose time is still to come is sent again when it comes, and not 
   assert.equal((await sendable(ledger, config)).length, 1)
 })
 
-test('nor is a deadline before that time given to it', async (t) => {
+test('nor does it get a deadline before that time', async (t) => {
   const { ledger } = await inReview(t)
   const notBefore = Date.now() + 2 * 3_600_000
   await ledger.db.run(schedule, { notBefore })
@@ -157,7 +157,7 @@ test('nor is a deadline before that time given to it', async (t) => {
   assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'deadline-over')
 })
 
-test('who confirmed that the gateway has no such order stands in the history and in the record of the act', async (t) => {
+test('the history and the record of the act show who confirmed that the gateway has no such order', async (t) => {
   const { ledger, config } = await inReview(t)
   const unconfirmed: Resolution = {
     kind: 'resend',
@@ -180,7 +180,7 @@ test('who confirmed that the gateway has no such order stands in the history and
   assert.match(JSON.stringify(act?.after), /"confirmedAbsentBy":"R. Iyer"/)
 })
 
-test('two people who decide at the same moment: one is heard, and the other is told what came of it', async (t) => {
+test('of two people who decide at the same moment, one succeeds, and the other sees the result', async (t) => {
   const { ledger } = await inReview(t)
   const both = await Promise.all([
     resolvePayout({ ...DECIDED, resolution: PAID }, ledger),
@@ -195,7 +195,7 @@ test('two people who decide at the same moment: one is heard, and the other is t
   assert.equal((await ledger.db.run(published, { topic: ledger.topics.results })).length, 1)
 })
 
-test('a resend that was shown before somebody asked to cancel is not carried out, and the request stays', async (t) => {
+test('a resend that was shown before a request to cancel arrived is not carried out, and the request stays', async (t) => {
   const { ledger } = await inReview(t)
   const request = { ...DECIDED, resolution: resend('R. Iyer') }
   const would = await previewResolve(request, ledger.db)
@@ -208,7 +208,7 @@ test('a resend that was shown before somebody asked to cancel is not carried out
 })
 
 for (const resolution of [PAID, { kind: 'failed' } as const, resend('R. Iyer')])
-  test(`${resolution.kind} that was shown before more was said of the payout is not carried out, though nothing moved`, async (t) => {
+  test(`${resolution.kind} that was shown before more was reported about the payout is not carried out, though nothing moved`, async (t) => {
     const { ledger } = await inReview(t)
     const say = () =>
       decided(ledger, 'p-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
@@ -224,7 +224,7 @@ for (const resolution of [PAID, { kind: 'failed' } as const, resend('R. Iyer')])
     assert.equal((await resolvePayout({ ...request, shown: again.shown }, ledger)).kind, 'resolved')
   })
 
-test('a resend that was shown of one attempt is not carried out of the next, nor is the same command once more', async (t) => {
+test('a resend that was shown for one attempt is not carried out for the next, and neither is the same command again', async (t) => {
   const { ledger } = await inReview(t)
   const request = { ...DECIDED, resolution: resend('R. Iyer') }
   const would = await previewResolve(request, ledger.db)
@@ -243,7 +243,7 @@ test('a resend that was shown of one attempt is not carried out of the next, nor
   }
 })
 
-test('two payouts that are called paid by one UTR at the same moment: one is, and the other is told by which', async (t) => {
+test('of two payouts that are called paid with one UTR at the same moment, one is, and the error names it for the other', async (t) => {
   const { ledger, config } = await inReview(t)
   await accepted(ledger, config, [command('p-2')])
   await decided(ledger, 'p-2', (before) => ({
@@ -262,7 +262,7 @@ test('two payouts that are called paid by one UTR at the same moment: one is, an
   )
 })
 
-test('a preview says what would happen, and does nothing', async (t) => {
+test('a preview shows what would happen, and changes nothing', async (t) => {
   const { ledger } = await inReview(t)
   const outcome = await previewResolve({ ...DECIDED, resolution: PAID }, ledger.db)
   assert.equal(outcome.kind === 'resolved' && outcome.payout.state, 'paid')
@@ -273,7 +273,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
   })
 })
 
-test('good evidence from the gateway still settles a payout in review, and then nobody decides any more', async (t) => {
+test('good evidence from the gateway still settles a payout in review, and then there is nothing left to decide', async (t) => {
   const { ledger } = await inReview(t)
   await decided(ledger, 'p-1', (payout, now) =>
     applyEvidence(
@@ -300,7 +300,7 @@ test('good evidence from the gateway still settles a payout in review, and then 
   })
 })
 
-test('a UTR that another payout has is refused, with that payout named; its own is not', async (t) => {
+test("a UTR that another payout has is refused, and the error names that payout; the payout's own UTR is accepted", async (t) => {
   const { ledger, config } = await inReview(t)
   await accepted(ledger, config, [command('other', { merchantId: 'bolt' })])
   const utr = 'SBIN526112200001'

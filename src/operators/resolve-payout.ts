@@ -19,15 +19,15 @@ import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
 import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 import { statesIn } from './store-decisions.ts'
 
-/** What a person is shown of a payout that they decide about: itself, and how often something was said of it. */
+/** What payoutd shows of a payout to the person who decides: the payout, and how often something was reported about it. */
 type Shown = ShownPayout & { timesSaid: number }
 
-/** `shown`: what whoever decides was shown; null: nobody was asked. */
+/** `shown`: what the operator was shown; null: nobody was asked. */
 export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
 
 /**
- * What a person's decision comes to. `shown`: of the payout before it. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
- * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
+ * The result of a person's decision. `shown`: the payout before it. `contradictedBy`: anomalies in which the gateway reports
+ * another end for a payout that has ended. `utr-taken`: another payout has the UTR. `unknown`: nobody knows the payout.
  */
 export type ResolveOutcome =
   | { kind: 'resolved'; shown: Shown; payout: Payout }
@@ -35,7 +35,7 @@ export type ResolveOutcome =
   | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
 
-/** Decides and stores: state, history and messages together. */
+/** Decides, and stores state, history and messages together. */
 export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<ResolveOutcome> {
   return ledger.db.transaction('resolve payout', async (tx): Promise<ResolveOutcome> => {
     const { decision, outcome } = await decide(tx, request)
@@ -49,7 +49,7 @@ export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<
   })
 }
 
-/** Who confirmed that the gateway has no such order: the history goes by age, the record of the act stays. */
+/** Who confirmed that the gateway has no such order: the history expires, the record of the act stays. */
 const confirmedIn = ({ resolution }: ResolveRequest): { confirmedAbsentBy?: string } =>
   resolution.kind === 'resend' && resolution.confirmedAbsentBy !== null
     ? { confirmedAbsentBy: scrubName(resolution.confirmedAbsentBy) }
@@ -95,8 +95,7 @@ async function timesSaidOf(tx: Transaction, { merchantId, payoutId }: PayoutKey)
 }
 
 /**
- * By what was said since, and what is known of the merchant. What a payout is sent again on are promises of the settings in
- * force.
+ * Checks what was reported since, and what is known of the merchant. A resend relies on the promises of the settings in force.
  */
 async function refusalBefore(
   tx: Transaction,

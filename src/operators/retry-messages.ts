@@ -4,7 +4,7 @@ import { PAGE } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { putBack, refusedBehind } from './sql/retry-messages.ts'
 
-/** The largest messages of so many take a statement some seconds. */
+/** With the largest messages, a statement for this many takes some seconds. */
 const AT_ONCE = 500
 
 /** The positions of all messages that Kafka refused, the oldest first. */
@@ -18,8 +18,8 @@ export async function allRefused(db: Database): Promise<bigint[]> {
 }
 
 /**
- * Has the relay publish messages once more that Kafka refused, some at a time, each time with who wanted it. Returns the
- * positions of those that were there.
+ * Makes the relay publish refused messages again, a page at a time, and records who asked for each page. Returns the positions of
+ * those that existed.
  */
 export async function retryMessages(
   db: Database,

@@ -30,7 +30,7 @@ const TABLE: QueryPolicy = {
 const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`
   select type, event_id, key, value from outbox where topic = ${'topic'} order by position`
 
-/** `p-1` was accepted by the gateway; `report` is what it says of it then. */
+/** The gateway accepted `p-1`; `report` is what it reports next. */
 async function sent(t: TestContext) {
   const opened = await testLedger(t)
   const { ledger, config } = opened
@@ -48,7 +48,7 @@ async function sent(t: TestContext) {
   return { ...opened, report, anomalyIds }
 }
 
-/** Paid, and said to have failed a day later. */
+/** Paid, and reported as failed a day later. */
 async function returned(t: TestContext) {
   const opened = await sent(t)
   await opened.report('success')
@@ -57,7 +57,7 @@ async function returned(t: TestContext) {
   return { ...opened, anomalyId: anomalyId ?? assert.fail('there is no anomaly') }
 }
 
-test('a returned transfer is told beside the result that stands, and acknowledges the anomaly', async (t) => {
+test('a returned transfer is published beside the result, which stands, and acknowledges the anomaly', async (t) => {
   const { ledger, config, codec, anomalyId } = await returned(t)
   const [before] = await payoutsOf(ledger)
   const outcome = await reversePayout(REQUEST, ledger)
@@ -98,7 +98,7 @@ test('a returned transfer is told beside the result that stands, and acknowledge
   assert.match(text, /returned +as asha confirmed at \S+ \S+Z: came back to account ••••6789 \(anomaly /)
 })
 
-test('once only: a second is refused with who did the first, and tells nobody anything', async (t) => {
+test('once only: a second confirmation is refused with who made the first, and publishes nothing', async (t) => {
   const { ledger } = await returned(t)
   const both = await Promise.all([
     reversePayout(REQUEST, ledger),
@@ -111,7 +111,7 @@ test('once only: a second is refused with who did the first, and tells nobody an
   assert.equal((await ledger.db.run(onResults, { topic: ledger.topics.results })).length, 2)
 })
 
-test('a preview says what would happen, and does nothing', async (t) => {
+test('a preview shows what would happen, and changes nothing', async (t) => {
   const { ledger, config, anomalyId } = await returned(t)
   const outcome = await previewReverse(REQUEST, ledger.db)
   assert.equal(outcome.kind === 'reversed' && outcome.anomalyId, anomalyId)
@@ -119,7 +119,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.equal((await findAnomaly(ledger.db, 'acme', anomalyId))?.acknowledgedAt, null)
 })
 
-test('a reversal that was shown before the gateway said something else is not carried out', async (t) => {
+test('a reversal that was shown before the gateway reported something else is not carried out', async (t) => {
   const { ledger, report } = await returned(t)
   const would = await previewReverse(REQUEST, ledger.db)
   assert.ok(would.kind === 'reversed')
@@ -136,7 +136,7 @@ const sameAgain = sql<object>`
   select merchant_id, gen_random_uuid(), payout_id, order_no, kind, detail || ', as an earlier version kept it', source, exchange
   from anomalies`
 
-test('where the gateway said so in two anomalies, one must be named; the same again is the same one', async (t) => {
+test('if the gateway reported it in two anomalies, the operator must name one; repeating a report adds none', async (t) => {
   const { ledger, report, anomalyIds } = await returned(t)
   await report('failed')
   assert.equal((await anomalyIds()).length, 1)
@@ -147,7 +147,7 @@ test('where the gateway said so in two anomalies, one must be named; the same ag
   assert.equal(named.kind === 'reversed' && named.anomalyId, ids[1])
 })
 
-test('an anomaly that somebody had acknowledged before stays acknowledged by them', async (t) => {
+test('an anomaly that somebody acknowledged before keeps that name', async (t) => {
   const { ledger, anomalyId } = await returned(t)
   const meera = { merchantId: 'acme', by: 'meera', reason: 'asked the bank', anomalyIds: [anomalyId] }
   await acknowledgeAnomalies(meera, ledger.db)
@@ -165,7 +165,7 @@ test('a payout that is not paid cannot come back', async (t) => {
   assert.deepEqual(await reversePayout({ ...REQUEST, payoutId: 'p-9' }, ledger), { kind: 'unknown' })
 })
 
-test("without the gateway's word that it failed after all nothing is confirmed, whatever else is odd", async (t) => {
+test('without a gateway report that the payout failed after all, no return is confirmed, whatever else is odd', async (t) => {
   const { ledger, report } = await sent(t)
   await report('success')
   await decided(ledger, 'p-1', (payout) => anomaly(payout, 'APPLY', 'contradiction', 'late refusal', {}))

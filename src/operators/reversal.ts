@@ -15,14 +15,15 @@ import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/re
 import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 
 /**
- * `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. `shown`: how often something was
- * said of the payout, as far as whoever decides was shown; null: nobody was asked.
+ * `anomalyId`: the gateway's report that the transfer came back; null: the only one there is. `shown`: how often something had
+ * been reported about the payout when it was shown to the operator; null: nobody was asked.
  */
 export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null; shown: number | null }
 
 /**
- * What confirming a returned transfer comes to. `no-word`: the gateway did not say that it failed after all,
- * or not in the anomaly that was named. `several`: it said so more than once, so the anomaly must be named. `moved`: more was said since it was shown.
+ * The result of confirming a returned transfer. `no-word`: the gateway did not report that it failed after all, or not in the
+ * anomaly that was named. `several`: it reported so more than once, so the operator must name the anomaly. `moved`: more was
+ * reported since it was shown.
  */
 export type ReverseOutcome =
   | { kind: 'reversed'; anomalyId: string; payout: Payout; timesSaid: number }
@@ -34,9 +35,9 @@ export type ReverseOutcome =
   | { kind: 'unknown' }
 
 /**
- * Records a paid transfer as returned and tells whoever reads results, once for each payout. The payout stays
- * paid, and its result as it was published; one that a recovery was still to publish goes first. The anomaly is acknowledged
- * by it, unless it was before.
+ * Records a paid transfer as returned, and publishes that for the readers of results, once per payout. The payout stays paid, and
+ * its published result stands; if a recovery still had to publish the result, the result goes first. It also acknowledges the
+ * anomaly, unless somebody did before.
  */
 export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<ReverseOutcome> {
   return ledger.db.transaction('reverse payout', async (tx) => {

@@ -31,7 +31,7 @@ const payouts = (count: number, from = 0) =>
     }),
   )
 
-/** A ledger of payouts sealed with key 1, and the keys with a second one. */
+/** A ledger of payouts sealed with key 1, and a key pair with a second one. */
 async function sealed(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, payouts(count))
@@ -52,7 +52,7 @@ async function assertOpens(ledger: Ledger, keys: SealingKeys): Promise<void> {
   }
 }
 
-test('every bank detail is sealed anew, and the new key alone opens it', async (t) => {
+test('the rotation seals every bank detail anew, and only the new key opens it', async (t) => {
   const { ledger, keys, rotate, census } = await sealed(t, 1_200)
   assert.deepEqual(await census(), { 1: 1_200 })
   assert.deepEqual(await rotate(), { resealed: 1_200, others: 0, unopened: new Map(), interrupted: false })
@@ -60,7 +60,7 @@ test('every bank detail is sealed anew, and the new key alone opens it', async (
   await assertOpens(ledger, { current: 2, keys: new Map([...keys.keys].filter(([id]) => id === 2)) })
 })
 
-test('an interrupted rotation goes on with what is left', async (t) => {
+test('an interrupted rotation resumes with the rest', async (t) => {
   const { ledger, keys, rotate, census } = await sealed(t, 1_200)
   const abort = new AbortController()
   const first = await rotate(abort.signal, () => abort.abort())
@@ -73,7 +73,7 @@ test('an interrupted rotation goes on with what is left', async (t) => {
   await assertOpens(ledger, keys)
 })
 
-test('while payouts are claimed and taken in, each is claimed once, with its own bank details', async (t) => {
+test('while dispatch claims payouts and intake stores them, each is claimed once, with its own bank details', async (t) => {
   const { ledger, config, keys, rotate } = await sealed(t, 1_500)
   await atSpeed(ledger)
   const claimed: OpenedDetails[] = []
@@ -108,7 +108,7 @@ test('while payouts are claimed and taken in, each is claimed once, with its own
   await assertOpens(ledger, keys)
 })
 
-test('what a process with the former key seals meanwhile is in the census, and the next rotation has it', async (t) => {
+test('the census has what a process seals with the former key meanwhile, and the next rotation seals it anew', async (t) => {
   const { ledger, config, rotate, census } = await sealed(t, 3)
   await rotate()
   await accepted(ledger, config, payouts(2, 3))
@@ -117,7 +117,7 @@ test('what a process with the former key seals meanwhile is in the census, and t
   assert.deepEqual(await census(), { 2: 5 })
 })
 
-test('what does not open stays as it is, and is told; the others are sealed anew', async (t) => {
+test('what does not open stays as it is and is reported; the others are sealed anew', async (t) => {
   const { ledger, rotate, census } = await sealed(t, 5)
   await ledger.db.run(spoil, {})
   assert.deepEqual(await rotate(), {
@@ -149,7 +149,7 @@ const waitingNow = sql<
   { origin: string; sealed: Buffer }
 >`select origin, sealed from waiting_commands`
 
-test('commands that wait for their merchant’s locks are sealed anew too', async (t) => {
+test('the rotation also seals commands that wait for their merchant’s locks', async (t) => {
   const { ledger, config, keys, rotate, census } = await sealed(t, 3)
   const origin = { topic: 't', partition: 0, logId: null }
   for (let i = 1; i <= 25; i++) {
@@ -165,7 +165,7 @@ test('commands that wait for their merchant’s locks are sealed anew too', asyn
     assert.equal(openDeadLetter(sealed, origin, withoutFirst(keys)).kind, 'original')
 })
 
-test('kept callbacks and dead letters, those that Kafka refused and those that wait for it, are sealed anew too, and open with the new key alone', async (t) => {
+test('the rotation also seals kept callbacks and dead letters, refused by Kafka or waiting for it, and only the new key opens them', async (t) => {
   const { ledger, config, keys, rotate, census } = await sealed(t, 3)
   const { db, topics } = ledger
   const keptBy = (sealing: SealingKeys, kind: 'payout' | 'payin') => new KeptCallbacks({ db, sealing, kind })

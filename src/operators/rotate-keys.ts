@@ -30,30 +30,30 @@ import {
 export type Census = ReadonlyMap<number, number>
 
 export type RotateOptions = {
-  /** So many are sealed anew a second at most; null: as fast as it goes. */
+  /** At most so many are sealed anew per second; null: as fast as possible. */
   rate: number | null
   clock: Clock
-  /** Aborted: stops after the transaction under way. */
+  /** When aborted, it stops after the transaction under way. */
   signal: AbortSignal
-  /** Hears how many were looked at and how many of them sealed anew, until now. */
+  /** Receives how many it has looked at, and how many of them it has sealed anew so far. */
   onProgress: (lookedAt: number, resealed: number) => void
 }
 
 /**
- * `resealed`: bank details of payouts; `others`: commands that wait, kept callbacks, and dead letters that wait for Kafka or
- * that it refused.
- * `unopened`: what no key at hand opens, by the key that sealed it; it stays as it is.
+ * `resealed`: bank details of payouts; `others`: commands that wait, kept callbacks, and dead letters that wait for Kafka or that
+ * it refused.
+ * `unopened`: what no available key opens, by the key that sealed it; it stays as it is.
  */
 export type Rotated = { resealed: number; others: number; unopened: Census; interrupted: boolean }
 
-/** Small enough that a rotation of several stays unnoticed, and a transaction within milliseconds. */
+/** Small enough that several rotations at once go unnoticed, and that a transaction takes milliseconds. */
 const AT_ONCE = 500
 /** A dead letter has up to 350 kB. */
 const LETTERS_AT_ONCE = 20
 
 /**
- * Seals everything in the database with the current key that another one sealed. Needs no memory: after an interruption
- * the same call goes on, because what is done is passed over.
+ * Seals everything in the database anew that another key than the current one sealed. Keeps no state: after an interruption the
+ * same call resumes, because it skips what is done.
  */
 export async function rotateKeys(db: Database, keys: SealingKeys, options: RotateOptions): Promise<Rotated> {
   const { rate, clock, signal, onProgress } = options
@@ -65,7 +65,7 @@ export async function rotateKeys(db: Database, keys: SealingKeys, options: Rotat
     ['others', ofOthers(db, keys, commands)],
     ['others', ofOthers(db, keys, callbacks)],
     ['others', ofOthers(db, keys, waitingLetters)],
-    // Behind what waits, as that may be refused meanwhile.
+    // After the waiting letters, because Kafka may refuse one of those meanwhile.
     ['others', ofOthers(db, keys, deadLetters)],
   ] as const
   for (const [which, pages] of parts) {
@@ -85,7 +85,7 @@ export async function rotateKeys(db: Database, keys: SealingKeys, options: Rotat
   return { ...done, unopened, interrupted: false }
 }
 
-/** What the keys seal in the database: bank details, dead letters on their way to Kafka, callbacks and commands that wait. */
+/** What the keys seal in the database: bank details, dead letters on their way to Kafka, waiting callbacks and commands. */
 export async function censusOfKeys(db: Database): Promise<Census> {
   const census = new Map<number, number>()
   for await (const page of pages(db)) for (const { keyId } of page) count(census, keyId, 1)
@@ -94,13 +94,13 @@ export async function censusOfKeys(db: Database): Promise<Census> {
   return census
 }
 
-/** The ids of former keys that have been in use and seal nothing in the database any more. */
+/** The ids of former keys that were in use and seal nothing in the database any more. */
 export async function unusedKeys(db: Database, { current }: SealingKeys, census: Census): Promise<number[]> {
   const proofs = await db.run(storedProofs, {})
   return proofs.map(({ keyId }) => keyId).filter((id) => id !== 0 && id !== current && !census.has(id))
 }
 
-/** Forgets that keys were ever in use: payoutd starts without them from now on. */
+/** Deletes the proofs of keys: from now on payoutd starts without them. */
 export function retireKeys(db: Database, keyIds: number[], who: Decided): Promise<void> {
   return db.transaction('retire keys', async (tx) => {
     await tx.run(retireProofs, { keyIds })
@@ -121,7 +121,7 @@ async function* pages(db: Database): AsyncGenerator<SealedWith[]> {
   }
 }
 
-/** How many were looked at and sealed anew, and the key ids of those that do not open. */
+/** How many it looked at and sealed anew, and the key ids of those that do not open. */
 type RotatePage = { looked: number; opened: number; closed: number[] }
 
 async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<RotatePage> {
@@ -139,7 +139,7 @@ async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<Rotat
   }
 }
 
-/** Something else that is sealed: how a page behind the last of the one before is found, and stored anew. */
+/** Another kind of sealed row: how to find the next page after the last one, and how to store it anew. */
 type Sealed<Row> = {
   first: Row
   lock: (tx: Transaction, after: Row, keyId: number) => Promise<(Row & { sealed: Buffer })[]>

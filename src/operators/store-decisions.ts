@@ -3,7 +3,7 @@ import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 
-/** A decision of a named person about payouts of one merchant, and why: kept in their history. */
+/** A named person's decision about payouts of one merchant, and why: their history keeps it. */
 export type DecisionRequest = {
   merchantId: string
   payoutIds: readonly string[]
@@ -11,10 +11,10 @@ export type DecisionRequest = {
   reason: string
 }
 
-/** What was decided about one payout, and what a person is told of it. */
+/** What was decided about one payout, and the outcome that the person sees. */
 export type PayoutsDecided<Outcome> = { decision: Decision; outcome: Outcome }
 
-/** Locks payouts, by their payoutIds; those that nobody knows are not there. */
+/** Locks payouts by their payoutIds; unknown ones are absent from the result. */
 export async function lockById(
   tx: Transaction,
   { merchantId, payoutIds }: DecisionRequest,
@@ -23,7 +23,7 @@ export async function lockById(
   return new Map((await lockPayouts(tx, keys)).map((payout) => [payout.payoutId, payout]))
 }
 
-/** Stores what was decided: state, history, messages and the record of the act together. Returns the outcomes. */
+/** Stores a decision's state, history, messages and record of the act together. Returns the outcomes. */
 export async function storeDecided<Outcome>(
   tx: Transaction,
   ledger: Ledger,
@@ -38,7 +38,7 @@ export async function storeDecided<Outcome>(
   return outcomesOf(decided)
 }
 
-/** What an act changed about payouts; `more` is kept with each as it is now. */
+/** What an act changed about payouts; each record includes `more` with the current state. */
 export const statesIn = (changes: readonly Change[], more: object = {}) => ({
   subjects: changes.map(({ after }) => after.payoutId),
   before: Object.fromEntries(

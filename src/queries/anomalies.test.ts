@@ -26,7 +26,7 @@ const ACCOUNT = '50100123456789'
 /** The UTR of a second payment. */
 const SECOND = '632611209999'
 
-/** A callback as the gateway signs it. */
+/** A callback that the gateway signed. */
 function signed(fields: Record<string, string>, config: Config): string {
   const { dialect, key } = config.merchants.get('acme') ?? assert.fail('no merchant')
   const sign = signature(new Map(Object.entries(fields)), key, dialect.sign, 'callbacks')
@@ -72,7 +72,7 @@ const published = sql<{ topic: string }, { eventId: string }>`
 
 const exchanges = sql<object, { said: string }>`select exchange::text as said from anomalies order by at`
 
-/** After `first` was acknowledged, `second` says that somebody was paid; both again change nothing. */
+/** Somebody acknowledges `first`; then `second` reports a payment; repeating both changes nothing. */
 async function twoAnomalies(ledger: Ledger, first: () => Promise<unknown>, second: () => Promise<unknown>) {
   await first()
   const { anomalyId } = await only(ledger)
@@ -92,11 +92,11 @@ async function twoAnomalies(ledger: Ledger, first: () => Promise<unknown>, secon
   )
 }
 
-/** The same fields as they may be kept. */
+/** The same fields in the form in which the ledger may keep them. */
 const masked = (fields: Record<string, string>) =>
   'errorMessage' in fields ? { ...fields, errorMessage: 'account ••••6789 is closed' } : fields
 
-/** The one anomaly there is, whole; it was published under its id. */
+/** The only anomaly, whole; it was published under its id. */
 async function only(ledger: Ledger) {
   const anomalies = await ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 10 })
   assert.equal(anomalies.length, 1)
@@ -111,7 +111,7 @@ const aDayAgo = sql<object>`
   update anomalies set at = at - interval '25 hours', last_at = last_at - interval '25 hours'`
 
 for (const wasTried of [true, false])
-  test(`who reads that a payout is paid that was cancelled ${wasTried ? 'behind an attempt that sent nothing' : 'untried'} is told whom to tell`, async (t) => {
+  test(`a reader who learns that a payout was paid though it was cancelled ${wasTried ? 'behind an attempt that sent nothing' : 'untried'} learns whom to inform`, async (t) => {
     const { ledger, call } = await payouts(t)
     if (wasTried) await decided(ledger, 'p-3', submit)
     if (wasTried)
@@ -132,7 +132,7 @@ for (const wasTried of [true, false])
     )
   })
 
-test('what the gateway says again after a day is open again, though somebody acknowledged it then', async (t) => {
+test('a report that the gateway repeats after a day is open again, though somebody had acknowledged it', async (t) => {
   const { ledger, call } = await payouts(t)
   const { db } = ledger
   const isOpen = async () => (await db.run(openAnomalies, {})).length > 0
@@ -152,7 +152,7 @@ test('what the gateway says again after a day is open again, though somebody ack
   assert.equal(await isOpen(), false)
 })
 
-describe('evidence that cannot be true is kept whole, bank details masked, and published', () => {
+describe('evidence that cannot be true is kept whole, with bank details masked, and published', () => {
   for (const [kind, payoutId, fields] of [
     ['contradiction', 'p-1', { status: '3', errorMessage: `account ${ACCOUNT} is closed` }],
     ['amount-mismatch', 'p-2', { status: '2', amount: '200' }],
@@ -170,7 +170,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
       assert.deepEqual(found.exchange, { request: masked(said) })
     })
 
-    test(`of a payout: ${kind}, and then the same with another UTR, is kept and told as well`, async (t) => {
+    test(`of a payout: ${kind}, and then the same with another UTR, is kept and published too`, async (t) => {
       const { ledger, call } = await payouts(t)
       const paid = { ...fields, channelPayNo: SECOND }
       await twoAnomalies(
@@ -216,7 +216,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
       assert.deepEqual(found.exchange, { request: masked(said) })
     })
 
-    test(`of a payin: ${kind}, and then the same with another UTR, is kept and told as well`, async (t) => {
+    test(`of a payin: ${kind}, and then the same with another UTR, is kept and published too`, async (t) => {
       const { ledger, call } = await payins(t)
       const paid = { ...fields, channelPayNo: SECOND }
       await twoAnomalies(
@@ -228,7 +228,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
   }
 })
 
-test('whoever says something else each time fills no table, and what is beyond the bound is counted and told', async (t) => {
+test('a gateway that reports something else each time fills no table; beyond the bound, payoutd counts its reports and shows the number', async (t) => {
   const { ledger, call } = await payouts(t)
   const say = async (from: number, to: number) => {
     for (let i = from; i < to; i++) await call('p-1', { status: '3', channelPayNo: `UTR${i}` })
@@ -263,7 +263,7 @@ test('whoever says something else each time fills no table, and what is beyond t
   assert.equal((await kept()).own, MOST_OPEN + 2)
 })
 
-test('what nobody has acknowledged is listed first, the oldest first', async (t) => {
+test('anomalies that nobody has acknowledged come first, the oldest first', async (t) => {
   const { ledger, call } = await payouts(t)
   for (const amount of ['200', '300', '400']) await call('p-2', { status: '2', amount })
   const listed = () => ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 10 })
@@ -279,7 +279,7 @@ test('what nobody has acknowledged is listed first, the oldest first', async (t)
   assert.match(text, /^ {2}ANOMALY .*\n.* amount-mismatch {2}p-2 +no .*\n.* by asha .*\n.* by asha /)
 })
 
-test('one that is acknowledged says by whom, when and why, and a second time changes nothing', async (t) => {
+test('an acknowledged anomaly shows who acknowledged it, when and why; a second time changes nothing', async (t) => {
   const { ledger, call } = await payouts(t)
   await call('p-2', { status: '2', amount: '200' })
   const { anomalyId } = await only(ledger)
@@ -297,7 +297,7 @@ test('one that is acknowledged says by whom, when and why, and a second time cha
   assert.deepEqual(await ledger.db.run(openAnomalies, {}), [])
 })
 
-test('another merchant neither sees nor acknowledges it', async (t) => {
+test('another merchant can neither see nor acknowledge it', async (t) => {
   const { ledger, call } = await payouts(t)
   await call('p-2', { status: '2', amount: '200' })
   const { anomalyId } = await only(ledger)

@@ -13,7 +13,7 @@ import {
   type WholeAnomaly,
 } from './sql/anomalies.ts'
 
-/** An anomaly by its id, which may be any text; undefined: nobody knows it. */
+/** An anomaly by its id, which may be any text; undefined: there is none. */
 export async function findAnomaly(
   db: Database,
   merchantId: string,
@@ -26,18 +26,18 @@ export async function findAnomaly(
 
 export type AcknowledgeRequest = Decided & { merchantId: string; anomalyIds: readonly string[] }
 
-/** What acknowledging one anomaly comes to. `already`: who did it first, which stands. */
+/** The result of acknowledging one anomaly. `already`: who did it first, which stands. */
 export type Acknowledged = { anomalyId: string } & (
   | { kind: 'acknowledged' }
   | { kind: 'already'; by: string; at: number }
   | { kind: 'unknown' }
 )
 
-/** Records that a person has looked at each; one that nobody knows keeps none of the others back. */
+/** Records that a person has looked at each; an unknown one does not hold up the others. */
 export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database): Promise<Acknowledged[]> {
   return db.transaction('acknowledge anomalies', async (tx) => {
     const { merchantId, by } = request
-    // Before the anomalies: so does whoever stores one.
+    // Lock payouts before anomalies, in the order in which whoever stores an anomaly locks them.
     const payouts = await lockPayouts(tx, await tx.run(payoutsOfAnomalies, requested(request)))
     const outcomes = await decide(tx, request)
     const anomalyIds = outcomes.flatMap(({ kind, anomalyId }) => (kind === 'acknowledged' ? [anomalyId] : []))

@@ -9,7 +9,7 @@ const declare = sql<{ files: number }>`
   select 'acme', 'nov', n, 100 * n, 0, n::text, timestamptz '2026-11-21T12:00:00Z' + n * interval '1 minute'
   from generate_series(1, ${'files'}::int) n on conflict do nothing`
 
-test('the totals of a batch are of all its files, of which the first 20 are told one by one', async (t) => {
+test('the totals of a batch cover all its files, and list the first 20 one by one', async (t) => {
   const { db } = await freshDatabase(t)
   const batch = { merchantId: 'acme', batchId: 'nov' }
   const told = async () => batchTotalsText(await batchTotals(db, batch)) ?? ''
@@ -32,7 +32,7 @@ const declareHuge = sql<object>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
   select 'acme', 'nov', 1, 9000000000000000000, 0, n::text, now() from generate_series(1, 2) n`
 
-test('files whose amounts no sum can hold are told of all the same', async (t) => {
+test('files whose amounts no sum can hold are shown all the same', async (t) => {
   const { db } = await freshDatabase(t)
   await db.run(declareHuge, {})
   const { declared } = await batchTotals(db, { merchantId: 'acme', batchId: 'nov' })

@@ -4,11 +4,11 @@ import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type Declared, declaredInAll, declaredOf, pageOfBatch } from './sql/batches.ts'
 
-/** How many of a batch's files are told one by one. */
+/** How many of a batch's files are listed one by one. */
 const MOST_FILES = 20
 
 /**
- * What the files of a batch declared, and what of it is in the ledger, ended or not; `amount` in paise. `declared`: by all
+ * What the files of a batch declared, and how much of it the ledger has, ended or not; `amount` in paise. `declared`: by all
  * files together, and by each of the first ones.
  */
 export type BatchTotals = {
@@ -16,7 +16,7 @@ export type BatchTotals = {
   here: { count: number; amount: Paise }
 }
 
-/** Reads a batch by pages. Nothing declared: none of its payouts came in a file, or the declaration is still to come. */
+/** Reads a batch by pages. If nothing is declared, none of its payouts came in a file, or the declaration has yet to arrive. */
 export async function batchTotals(
   db: Database,
   batch: { merchantId: string; batchId: string },

@@ -32,7 +32,7 @@ async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   )
 }
 
-test('a scrape tells what waits in the outbox and what a merchant has in doubt', async (t) => {
+test('a scrape shows what waits in the outbox and what a merchant has in doubt', async (t) => {
   const { ledger, config } = await merchant(t)
   await accepted(ledger, config, [command('p-1'), command('p-2')])
   await decided(ledger, 'p-1', submit)
@@ -79,7 +79,7 @@ test('anomalies are counted by kind until somebody acknowledges them', async (t)
   assert.deepEqual(await counts(), [1, undefined])
 })
 
-test('a gauge that counts up to a bound says so in its help', async (t) => {
+test('a gauge that counts up to a bound states that in its help', async (t) => {
   const { ledger } = await merchant(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
@@ -100,7 +100,7 @@ test('a gauge that counts up to a bound says so in its help', async (t) => {
 const backdate = sql<{ payinId: string; seconds: number }>`
   update payins set created_at = now() - ${'seconds'} * interval '1 second' where payin_id = ${'payinId'}`
 
-test('payins are told by the state in which they wait, with the age of the oldest, until they end', async (t) => {
+test('payins are counted by the state in which they wait, with the age of the oldest, until they end', async (t) => {
   const { ledger, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const first = await create('order-1')
@@ -151,7 +151,7 @@ test('a pause, a fence and a balance show in the next scrape', async (t) => {
   assert.ok(after.has('payoutd_merchant_balance_timestamp_seconds{merchant="acme"}'))
 })
 
-test('a ledger without merchants is readable, and its outbox is told', async (t) => {
+test('a ledger without merchants is readable, and its outbox is shown', async (t) => {
   const { ledger } = await testLedger(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
@@ -164,7 +164,7 @@ test('a ledger without merchants is readable, and its outbox is told', async (t)
   })
 })
 
-test('a scrape tells how old the oldest snapshot is that somebody keeps', async (t) => {
+test('a scrape shows the age of the oldest snapshot that somebody keeps', async (t) => {
   const { ledger, config } = await merchant(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
@@ -194,7 +194,7 @@ test('a scrape costs one statement', async (t) => {
   assert.equal(statements, 2)
 })
 
-test('while the database is away nothing is told as zero, and other metrics are still there', async (t) => {
+test('while the database is away no gauge shows zero, and other metrics are still there', async (t) => {
   const { ledger } = await merchant(t)
   let away = false
   const db: Database = {

@@ -5,16 +5,16 @@ import type { Metrics } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type LedgerGauges, ledgerGauges } from './sql/ledger-gauges.ts'
 
-/** Beyond this there are "at least so many": the number is for an alert, not for bookkeeping. */
+/** The count stops here and then means "at least so many": it is for an alert, not for bookkeeping. */
 const COUNT_UP_TO = 10_000
 
 /**
- * Gauges about the ledger, read by one statement per scrape. Every process tells the same, so a dashboard takes the
+ * Gauges about the ledger, read by one statement per scrape. Every process publishes the same values, so a dashboard takes the
  * maximum over processes. While the database does not answer, they are absent and `payoutd_ledger_readable` is 0.
  */
 export function ledgerMetrics(metrics: Metrics, db: Database): void {
   let reading: Promise<void> | undefined
-  // A scrape asks all gauges in one go, before it awaits any of them: they share one reading.
+  // A scrape collects all gauges before it awaits any of them, so they share one reading.
   const collect = (): Promise<void> => (reading ??= read().finally(() => (reading = undefined)))
   const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]): Gauge<Label> =>
     new Gauge({ name: `payoutd_${name}`, help, labelNames, registers: [metrics.registry], collect })
@@ -81,7 +81,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     'state',
   ])
 
-  /** Merchants come and go, and what is not known must not look like a zero. */
+  /** Merchants come and go, and an unknown value must not look like a zero. */
   function forget(): void {
     for (const each of [
       paused,
@@ -131,7 +131,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     try {
       rows = await db.run(ledgerGauges, { shards: SHARDS, countUpTo: COUNT_UP_TO })
     } catch {
-      // The other metrics are wanted most of all while the database is away.
+      // Operators need the other metrics most while the database is away.
       rows = null
     }
     forget()

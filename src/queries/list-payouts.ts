@@ -3,7 +3,7 @@ import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type Listed, pageInStates, payoutsNamed } from './sql/list.ts'
 
-/** The first payouts of a merchant in these states in the order in which they were taken in, however old. By pages. */
+/** The first payouts of a merchant in these states, in the order in which they were accepted, however old. Reads by pages. */
 export async function payoutsInStates(
   db: Database,
   { merchantId, states, limit }: { merchantId: string; states: State[]; limit: number },

@@ -16,7 +16,7 @@ import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 
 const RULES = { spendable, warm: WARM }
 
-/** Three queued payouts of ₹100 (one of which waits for a back-off), and one in each state of interest. */
+/** Three queued payouts of ₹100 (one of them waits for a back-off), and one in each state of interest. */
 async function busy(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
@@ -59,7 +59,7 @@ async function overviewOf(ledger: Awaited<ReturnType<typeof busy>>) {
   return { acme, bolt }
 }
 
-test('everything under way is counted where it stands, and nothing that has ended', async (t) => {
+test('every payout under way is counted in its state, and none that has ended', async (t) => {
   const { acme, bolt } = await overviewOf(await busy(t))
   const counts = Object.entries(acme.traffic).map(([state, { count, amount }]) => [state, count, amount])
   assert.deepEqual(counts, [
@@ -73,7 +73,7 @@ test('everything under way is counted where it stands, and nothing that has ende
   assert.deepEqual([bolt.traffic.queued.count, bolt.inReview], [0, 0])
 })
 
-test('where a merchant is sent is shown, and what is open at another account', async (t) => {
+test("the overview shows where a merchant's payouts are sent, and what is open at another account", async (t) => {
   const ledger = await busy(t)
   const { acme: unknown } = await overviewOf(ledger)
   assert.deepEqual([unknown.account, unknown.openElsewhere], [null, []])
@@ -113,23 +113,23 @@ test('one merchant can be counted alone', async (t) => {
   assert.equal((await merchantTraffic(ledger.db, 'bolt')).queued.count, 0)
 })
 
-test('the shortfall is what is queued, with fees, less what the balance still covers', async (t) => {
+test('the shortfall is what is queued, with fees, minus what the balance still covers', async (t) => {
   const ledger = await busy(t)
-  // 30,000 queued and 1,500 of fees; of the balance, 21,000 may already be spent on what is sending or unknown.
+  // 30,000 queued and 1,500 of fees; payouts that are sending or unknown may have used 21,000 of the balance.
   await withBalance(ledger, 40_000n)
   assert.equal((await overviewOf(ledger)).acme.shortfall, 31_500n - 19_000n)
   await withBalance(ledger, 10n ** 9n)
   assert.equal((await overviewOf(ledger)).acme.shortfall, 0n)
 })
 
-test('without a balance nobody can say what is missing', async (t) => {
+test('without a balance there is no shortfall to show', async (t) => {
   const { acme } = await overviewOf(await busy(t))
   assert.equal(acme.balance, null)
   assert.equal(acme.shortfall, null)
   assert.match(merchantsText([acme]), /not known/)
 })
 
-test('whatever keeps a merchant from sending is shown, and until when', async (t) => {
+test('the overview shows everything that keeps a merchant from sending, and until when', async (t) => {
   const ledger = await busy(t)
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
@@ -163,14 +163,14 @@ test('whatever keeps a merchant from sending is shown, and until when', async (t
   )
 })
 
-test('a circuit that opened because payouts were sent too late tells what may be the matter', () => {
+test('a circuit that opened because payouts were sent too late suggests a cause', () => {
   assert.match(
     circuitText('acme', { until: 0, reason: '5 × lease-ended' }),
     /: 5 × lease-ended, too late to send: the process was stalled, or the dialect's leaseMs is too short$/,
   )
 })
 
-test('a circuit whose time is over is open no more', async (t) => {
+test('a circuit whose time is over is no longer open', async (t) => {
   const ledger = await busy(t)
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',

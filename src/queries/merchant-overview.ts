@@ -18,7 +18,7 @@ export type MerchantTraffic = Record<
 
 /** The rules of sending that the overview explains. */
 export type PaceRules = {
-  /** What the balance still covers, in paise. */
+  /** The part of the balance, in paise, that is still free to spend. */
   spendable: (row: MerchantRow) => Paise
   /** So many good answers end the canary. */
   warm: number
@@ -26,22 +26,22 @@ export type PaceRules = {
 
 export type OpenCircuit = { until: Instant; reason: string | null }
 
-/** How one merchant stands. Null where nothing of the kind is the case. */
+/** The status of one merchant. A field is null if it does not apply. */
 export type MerchantOverview = {
   merchantId: string
-  /** Where its payouts are sent. */
+  /** Where dispatch sends its payouts. */
   account: NamedAccount | null
-  /** Other accounts that may have payouts or payins of it, and how many; `account` null: not kept. */
+  /** Other accounts that may have its payouts or payins, and how many; `account` null: not kept. */
   openElsewhere: { accountId: string; account: NamedAccount | null; count: number }[]
   recovering: Recovering | null
   paused: Pause | null
   circuit: OpenCircuit | null
   canary: { good: number; of: number } | null
-  /** Null: never asked for, or not believed any more. */
+  /** Null: payoutd never asked for it, or does not trust it any more. */
   balance: { available: Paise; ageMs: number } | null
   traffic: MerchantTraffic
   inReview: number
-  /** How much is missing to send all that is queued, with estimated fees; null: the balance is not known. */
+  /** How much is missing to send everything queued, with estimated fees; null: the balance is not known. */
   shortfall: Paise | null
 }
 

@@ -8,7 +8,7 @@ import { openByAccount } from './open-by-account.ts'
 const put = sql<{ payinId: string; state: PayinState }>`
   update payins set state = ${'state'}, due_at = now() where payin_id = ${'payinId'}`
 
-test('a payin that has ended is not open, though it is to be looked at again', async (t) => {
+test('a payin that has ended is not open, though payoutd will look at it again', async (t) => {
   const { ledger, create } = await payinLedger(t)
   for (const state of PAYIN_STATES) {
     const { payinId } = await create(state)

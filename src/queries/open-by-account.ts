@@ -2,7 +2,7 @@ import { openPayouts, openPayoutsOfAll } from '../ledger/open-payouts.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type OpenAt, payinsByAccount } from './sql/accounts.ts'
 
-/** Payouts and payins that have not ended, by merchant and by the account that may have them; of one merchant, or of all. */
+/** Payouts and payins that have not ended, by merchant and by the account that may have them; for one merchant, or for all. */
 export async function openByAccount(db: Database, merchantId: string | null = null): Promise<OpenAt[]> {
   const all = new Map<string, OpenAt>()
   const add = ({ merchantId, accountId, count }: OpenAt) => {

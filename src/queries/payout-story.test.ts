@@ -58,7 +58,7 @@ async function sent(t: TestContext) {
   return { ledger, config, orderNo }
 }
 
-test('a payout is found by its id, its order number or what the gateway calls it', async (t) => {
+test("a payout is found by its id, its order number or the gateway's id for it", async (t) => {
   const { ledger, orderNo } = await sent(t)
   for (const [id, by] of [
     ['p-1', 'payoutId'],
@@ -69,7 +69,7 @@ test('a payout is found by its id, its order number or what the gateway calls it
   }
 })
 
-test('a payout is found by batch and reference though either has slashes, and is not guessed at where two are called so', async (t) => {
+test('a payout is found by batch and reference though either has slashes; payoutd does not guess if two payouts match', async (t) => {
   const { ledger, config } = await testLedger(t)
   const inFile = (batchId: string, reference: string) =>
     command(payoutIdFor('acme', batchId, reference), { batchId })
@@ -119,7 +119,7 @@ test('the story holds every transition with its evidence, the attempts and the a
   )
 })
 
-test('each attempt names the gateway account that it was sent to, and nothing of its key', async (t) => {
+test('each attempt names the gateway account that it was sent to, but nothing of its key', async (t) => {
   const { ledger, config } = await sent(t)
   const read = async () => storyText(await tellPayout(ledger.db, KEY, config.sealing))
   assert.match(await read(), /attempts\n.*by process process-7.*\n +gateway account not recorded\n/)
@@ -139,7 +139,7 @@ test('each attempt names the gateway account that it was sent to, and nothing of
   assert.doesNotMatch(JSON.stringify(attempts), /fingerprint/)
 })
 
-test('what is read says who gets how much in rupees, and what was said on the wire', async (t) => {
+test('the text shows who gets how much in rupees, and what was exchanged on the wire', async (t) => {
   const { ledger, config } = await sent(t)
   const text = storyText(await tellPayout(ledger.db, KEY, config.sealing))
   assert.match(text, /₹50,000\.00 to account ••••6789, IFSC HDFC0001234/)
@@ -153,7 +153,7 @@ test('what is read says who gets how much in rupees, and what was said on the wi
   )
 })
 
-test('no bank detail is ever whole, neither for people nor for programs', async (t) => {
+test('bank details are never shown whole, neither to people nor to programs', async (t) => {
   const { ledger, config } = await sent(t)
   await accepted(ledger, config, [command('to-vpa', { ifsc: null, vpa: 'asha.rao@okaxis' })])
   for (const payoutId of ['p-1', 'to-vpa']) {
@@ -168,7 +168,7 @@ test('no bank detail is ever whole, neither for people nor for programs', async 
   }
 })
 
-test('a payout whose key is lost is told all the same, without its beneficiary', async (t) => {
+test('a payout whose key is lost is shown all the same, without its beneficiary', async (t) => {
   const { ledger } = await sent(t)
   const story = await tellPayout(ledger.db, KEY, {
     current: 1,
@@ -178,7 +178,7 @@ test('a payout whose key is lost is told all the same, without its beneficiary',
   assert.match(storyText(story), /₹50,000\.00 to a beneficiary that the present ENCRYPTION_KEYS do not open/)
 })
 
-test('the reference is told unless it holds a bank detail, and the fee of a payout that failed is not', async (t) => {
+test('the story shows the reference unless it holds a bank detail, and no fee for a payout that failed', async (t) => {
   const { ledger, config } = await testLedger(t)
   const failing = command('failing', { metadata: { reference: 'EMP000007' } })
   const leaking = command('leaking', { metadata: { reference: 'E-50100123456789' } })
@@ -201,7 +201,7 @@ test('the reference is told unless it holds a bank detail, and the fee of a payo
   assert.match(await text('leaking'), /batch +november, row 1\n/)
 })
 
-test('a row that came again with another amount is named below the list of its batch, and in its own story', async (t) => {
+test('a row that arrived again with another amount is named below the list of its batch, and in its own story', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('p-1', { rowNumber: 7 }), command('p-2')])
   await accepted(ledger, config, [command('p-1', { rowNumber: 7, amount: paise(100n) })])
@@ -220,7 +220,7 @@ test('a row that came again with another amount is named below the list of its b
   )
 })
 
-test('from when on a payout may be sent, and until when, is told of each and in lists', async (t) => {
+test('stories and lists show from when on a payout may be sent, and until when', async (t) => {
   const { ledger, config } = await testLedger(t)
   const [notBefore, deadline] = [Date.UTC(2090, 2, 31), Date.UTC(2090, 3, 2)]
   await accepted(ledger, config, [command('p-1', { notBefore, deadline })])
@@ -230,7 +230,7 @@ test('from when on a payout may be sent, and until when, is told of each and in 
   assert.match(list, /NOT BEFORE +DEADLINE\n.*held \(schedule\) .* 2090-03-31.* 2090-04-02/)
 })
 
-test('a list tells since when a payout is in its state, and not when the gateway was last asked about it', async (t) => {
+test('a list shows since when a payout is in its state, not when payoutd last asked the gateway about it', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('p-1')])
   await decided(ledger, 'p-1', submit)
@@ -238,7 +238,7 @@ test('a list tells since when a payout is in its state, and not when the gateway
   const asked = (before: Payout): Decision => ({
     change: { before, after: { ...before, queries: before.queries + 1 }, source: 'QUERY', exchange: null },
   })
-  await setTimeout(2) // what is compared are whole milliseconds
+  await setTimeout(2) // the comparison is in whole milliseconds
   await decided(ledger, 'p-1', asked)
   const { history } = await tellPayout(ledger.db, KEY, config.sealing)
   const [listed] = await payoutsInStates(ledger.db, { ...KEY, states: ['processing'], limit: 1 })

@@ -19,24 +19,24 @@ import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
 export type PayoutStory = Evidence &
   AskedFor & {
     payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber' | 'notBefore'>
-    /** Why a rejected command was refused. */
+    /** Why a rejected command was rejected. */
     faults: Fault[]
     /** Why it was held for a person. */
     holds: StoredHold[]
-    /** The payout that the merchant's balance does not cover, which this one is or waits behind; null: none. */
+    /** The payout that the merchant's balance does not cover: this one, or one that it waits behind; null: none. */
     shortage: Shortage | null
     /** How a paid transfer came back; null: it did not. */
     reversal: StoredReversal | null
-    /** Its merchant is: what was never sent, as far as the ledger knows, ends by no deadline. */
+    /** Its merchant is fenced: a payout that was never sent, as far as the ledger knows, does not end at its deadline. */
     isFenced: boolean
   }
 
-/** What a payout was found by. */
+/** The kind of name by which a payout was found. */
 export type FoundBy = 'payoutId' | 'order number' | 'batch and reference' | 'agentpayOrderId'
 
 /**
- * Finds a payout by its id, or else by what the gateway knows it as, or as `batch/reference` by where it stood in
- * a payroll file. Null: nobody knows it. Throws an ExpectedFailure where several payouts are called so.
+ * Finds a payout by its id, else by the gateway's name for it, or as `batch/reference` by its place in a payroll file. Null:
+ * there is none. Throws an ExpectedFailure if several payouts match.
  */
 export async function findPayout(
   db: Database,
@@ -62,11 +62,11 @@ export async function findPayout(
   return null
 }
 
-/** Batch and reference may have slashes in them: any may be the one between them. */
+/** Batch and reference may contain slashes: any of them may be the separator. */
 export const idsInFile = (merchantId: string, id: string): string[] =>
   [...id.matchAll(/\//g)].map(({ index }) => payoutIdFor(merchantId, id.slice(0, index), id.slice(index + 1)))
 
-/** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */
+/** The story of a payout that exists. Reads its parts one after another; what moves meanwhile shows in the later ones. */
 export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys): Promise<PayoutStory> {
   const { merchantId, payoutId } = key
   const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })

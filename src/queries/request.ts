@@ -6,7 +6,7 @@ import { openDetails } from '../ledger/encrypted-details.ts'
 
 import type { SealingKeys } from '../platform/seal.ts'
 
-/** Who is paid, as it may be shown. Null: the encryption keys at hand do not open it. */
+/** The beneficiary, in the form that may be shown. Null: the available encryption keys do not open it. */
 export type Beneficiary = {
   account: string
   ifsc: string | null
@@ -14,14 +14,17 @@ export type Beneficiary = {
   remark: string | null
 } | null
 
-/** What a command asked for, as it may be shown. `reference`: of its row in a payroll file; null: there is none, or it is sealed. */
+/**
+ * What a command asked for, in the form that may be shown. `reference`: of its row in a payroll file; null: there is none, or it
+ * is sealed.
+ */
 export type AskedFor = {
   payout: Pick<Payout, 'amount' | 'batchId'> & { rowNumber: number | null }
   beneficiary: Beneficiary
   reference: string | null
 }
 
-/** Opens what is kept sealed of a payout, and masks it. */
+/** Opens the sealed details of a payout, and masks them. */
 export function unsealed(
   key: PayoutKey,
   sealed: Buffer,
@@ -42,7 +45,7 @@ export function unsealed(
         vpa: vpa && maskVpa(vpa),
         remark: remark && scrub(remark, known),
       },
-      // It is how people call the payout, so that only what names the beneficiary is no part of it.
+      // People call the payout by its reference, so leave it out only if it holds a bank detail of the beneficiary.
       reference: known.some((value) => reference?.includes(value)) ? null : reference,
     }
   } catch {
@@ -60,7 +63,7 @@ function to(beneficiary: Beneficiary): string {
   return vpa === null ? `to account ${account}, IFSC ${ifsc}` : `to VPA ${vpa}, account ${account}`
 }
 
-/** `november, row 3, reference EMP000007`; null: it came in no batch. */
+/** `november, row 3, reference EMP000007`; null: it arrived in no batch. */
 export const placeInBatch = ({ payout: { batchId, rowNumber }, reference }: AskedFor): string | null =>
   batchId &&
   [

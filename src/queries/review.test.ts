@@ -30,7 +30,7 @@ const proxyPage: Exchange = {
 const sinceEarlier = sql<{ payoutId: string }>`
   update history set at = at - interval '1 hour' where payout_id = ${'payoutId'}`
 
-/** Each sent into a timeout; the gateway says three times that it has no such order, so a person decides. */
+/** Each sent into a timeout; the gateway reports three times that it has no such order, so a person decides. */
 async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
   const { ledger, config } = await testLedger(t)
   await accepted(
@@ -55,7 +55,7 @@ async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
   return { ledger, waiting }
 }
 
-test('payouts in review are told with all their evidence, the longest waiting first', async (t) => {
+test('payouts in review are shown with all their evidence, the longest waiting first', async (t) => {
   const { ledger, waiting } = await provedAbsent(t, 'p-1', 'p-2')
   await ledger.db.run(sinceEarlier, { payoutId: 'p-2' })
   const cases = await waiting('acme', 10)
@@ -77,7 +77,7 @@ test('payouts in review are told with all their evidence, the longest waiting fi
   assert.deepEqual(await waiting('bolt', 10), [])
 })
 
-test('a payout in review is read as why, since when, and what was said; repeats are one line', async (t) => {
+test('the text of a payout in review shows why, since when, and what was reported; repeats are one line', async (t) => {
   const { waiting } = await provedAbsent(t, 'p-1')
   const [found] = await waiting('acme', 10)
   assert.ok(found)
@@ -96,7 +96,7 @@ test('a payout in review is read as why, since when, and what was said; repeats 
   assert.equal(text.split('\n').length, 10)
 })
 
-test('the last word is what the gateway itself said last, in a callback that was an anomaly too', async (t) => {
+test("the last report is the gateway's own latest one, even if it came in a callback that was an anomaly", async (t) => {
   const { ledger, waiting } = await provedAbsent(t, 'p-1')
   const evidence = async () => (await waiting('acme', 1))[0]?.evidence ?? assert.fail('none')
   const before = await evidence()
@@ -115,7 +115,7 @@ test('the last word is what the gateway itself said last, in a callback that was
   assert.deepEqual(lastWord(after)?.exchange, { request })
 })
 
-test('the last word of an order of which too much was said is told in its own words, or as what is not kept', async (t) => {
+test('if too many reports arrived about an order, the last one is shown in full, or as not kept', async (t) => {
   const { ledger } = await provedAbsent(t, 'p-1')
   const say = (source: 'QUERY' | 'CALLBACK', facts: Partial<OrderReport>) =>
     decided(ledger, 'p-1', (payout, now) => {
@@ -136,7 +136,7 @@ test('the last word of an order of which too much was said is told in its own wo
   assert.deepEqual(await last(), BEYOND_UNMOVED)
 })
 
-test('a timeout and the page of a proxy are no word of the gateway', async (t) => {
+test('a timeout and the page of a proxy are no report of the gateway', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('p-1', { deadline: null })])
   await decided(ledger, 'p-1', submit)

@@ -16,13 +16,13 @@ import {
   type Sighting,
 } from './sql/story.ts'
 
-/** All that was said and done about one payout, each part in the order of time. */
+/** Everything that was reported and done about one payout, each part in the order of time. */
 export type Evidence = { attempts: Attempt[]; history: HistoryEntry[]; anomalies: Sighting[] }
 
 /** A payout that waits for a person. */
 export type ReviewCase = AskedFor & { payout: InReview; evidence: Evidence }
 
-/** The `limit` longest in review of one merchant, the longest first. */
+/** The `limit` payouts of one merchant longest in review, the longest first. */
 export async function reviewCases(
   db: Database,
   { merchantId, limit, keys }: { merchantId: string; limit: number; keys: SealingKeys },
@@ -46,10 +46,10 @@ export async function evidenceOf(
   }
 }
 
-/** Something that the gateway said. */
+/** A report of the gateway. */
 export type Word = { at: Instant; source: string; exchange: Exchange }
 
-/** The last thing that the gateway said of the order, believed or not; null: the ledger has nothing of that. */
+/** The gateway's last report about the order, believed or not; null: the ledger has none. */
 export function lastWord({ history, anomalies }: Evidence): Word | null {
   const words = [...history, ...anomalies].flatMap(({ at, lastAt, source, exchange }): Word[] =>
     exchange !== null && isSaid(source, exchange) ? [{ at: lastAt ?? at, source, exchange }] : [],
@@ -57,15 +57,15 @@ export function lastWord({ history, anomalies }: Evidence): Word | null {
   return words.reduce<Word | null>((last, word) => (last && last.at > word.at ? last : word), null)
 }
 
-/** Part of its story was read back after a restore, of which nothing that was said is known. */
+/** Part of its story was read back after a restore, which does not bring back the gateway's reports. */
 export const isReadBack = ({ attempts, history }: Evidence): boolean =>
   attempts.some(({ isPutBack }) => isPutBack) || history.some(({ exchange }) => isNoteOfReading(exchange))
 
 const isNoteOfReading = (exchange: Exchange | null): boolean => exchange?.note === READ_BACK.note
 
 /**
- * A page of some proxy is no word of the gateway: every answer of its own has a retCode. What is only counted may be one, and
- * is told as that.
+ * A proxy's page is no report of the gateway: every answer of its own has a retCode. A report that is only counted may be one,
+ * and is shown as such.
  */
 const isSaid = (source: string, { response, note }: Exchange): boolean =>
   note !== READ_BACK.note &&

@@ -2,7 +2,7 @@ import { formatRupees } from '../domain/money.ts'
 import { formatTime } from '../domain/times.ts'
 import type { Shortage } from './sql/shortages.ts'
 
-/** Beyond this there are "at least so many". */
+/** The count stops here and then means "at least so many". */
 export const COUNT_WAITING_UP_TO = 10_000
 
 /** What waits for how much balance, and since when. */

@@ -16,7 +16,7 @@ import { shortages } from './sql/shortages.ts'
 
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
-test('a payout that the balance does not cover is told of, with what waits behind it, until it is covered', async (t) => {
+test('a payout that the balance does not cover is reported, with what waits behind it, until it is covered', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   const merchantId = 'acme'

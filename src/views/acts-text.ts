@@ -1,10 +1,10 @@
 import { formatTime } from '../domain/times.ts'
 import type { StoredAct } from '../ledger/sql/acts.ts'
 
-/** So many subjects are named; `--json` has all. */
+/** The text names so many subjects; `--json` has all. */
 const NAMED = 3
 
-/** Two lines for each: what was done to what, and who did it from where and why. */
+/** Two lines for each act: what was done to what, then who did it, from where and why. */
 export const actsText = (acts: readonly StoredAct[]): string => acts.map(actText).join('\n')
 
 function actText(act: StoredAct): string {

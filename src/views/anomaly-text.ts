@@ -22,7 +22,7 @@ export function anomalyListText(anomalies: readonly ListedAnomaly[]): string {
   return table([HEADINGS, ...rows], ['', '', '>', '', '', '', '']).join('\n')
 }
 
-/** One anomaly for a person to read, with all that was said on the wire. */
+/** One anomaly for a person to read, with the whole exchange on the wire. */
 export const anomalyText = (anomaly: WholeAnomaly): string =>
   [
     `anomaly ${anomaly.anomalyId}: ${anomaly.kind}`,
@@ -33,11 +33,11 @@ export const anomalyText = (anomaly: WholeAnomaly): string =>
     ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
   ].join('\n')
 
-/** What follows where the gateway has paid, or may pay, what was told as failed, or cancelled. */
+/** What follows if the gateway has paid, or may pay, a payout that payoutd published as failed or cancelled. */
 export const tellThem = (state: 'failed' | 'cancelled'): string =>
   `payoutd published it as ${state}, so whoever requested it may pay it again: warn them, then run payoutd anomaly acknowledge`
 
-/** What a person does about it. */
+/** What the operator does about it. */
 function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeAnomaly): string {
   const against = payoutState === null ? [] : saidAgainst(payoutState)
   const isAgainst = against.some((beginning) => detail.startsWith(beginning))

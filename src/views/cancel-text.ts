@@ -3,7 +3,7 @@ import type { BatchSize } from '../operators/cancel-batch.ts'
 import type { CancelOutcome } from '../operators/cancel-payouts.ts'
 import { eachText } from './each-text.ts'
 
-/** A line for each payout, the first ones in full. `be` is `is` once it is done, `would be` before. */
+/** A line for each payout, the first ones in full. `be` is `is` after the act, `would be` before. */
 export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would be'): string =>
   eachText(
     outcomes,
@@ -14,7 +14,7 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
     },
   )
 
-/** What the ledger has of a batch, `open` of which had not ended, and what becomes of the rest. */
+/** What the ledger has of a batch, `open` of which had not ended, and what happens to the rest. */
 export function batchText(
   { batchId, taken, declared }: BatchSize,
   open: number,
@@ -28,10 +28,10 @@ export function batchText(
   )
 }
 
-/** What comes while the merchant is fenced is left to the recovery. */
+/** The recovery decides about payouts that arrive while the merchant is fenced. */
 const IF_FENCED = '; while the merchant is fenced, its recovery does so'
 
-/** Something is to be done about it: it can be stopped, or a request to cancel it is kept. */
+/** The request has an effect: the payout can be stopped, or payoutd keeps the request. */
 export const isHeeded = ({ kind }: CancelOutcome): boolean => kind !== 'too-late'
 
 /** It was there and is not sent any more, unless a person or a recovery finds that it must be. */

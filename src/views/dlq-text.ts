@@ -22,34 +22,34 @@ export function lettersText(letters: readonly DeadLetter[]): string {
   return table([HEADINGS, ...rows], ['', '', '', '', '']).join('\n')
 }
 
-/** Null where it was never replayed. */
+/** Null if it was never replayed. */
 export function replayedText({ replayed }: DeadLetter): string | null {
   if (!replayed) return null
   const { times, replayedBy, at, reason } = replayed
   return `${formatTime(at)} by ${replayedBy}: ${reason}${times > 1 ? ` (the ${times}th time)` : ''}`
 }
 
-/** What a dead letter holds, as it may be shown. */
+/** The content of a dead letter, in the form that may be shown. */
 export type Content =
   | { kind: 'sealed' }
   | Extract<Inside, { kind: 'trace' }>
   | { kind: 'undecodable'; reason: string; detail: string; bytes: number; text: string }
   | { kind: 'command'; name: string; fields: Record<string, string> }
 
-/** Why something cannot be told or done, and what to do about it. */
+/** Why something cannot be shown or done, and what to do about it. */
 export const SEALED = 'the current ENCRYPTION_KEYS do not decrypt it: add the key that encrypted it'
 
-/** Says where the record is that a dead letter does not hold. */
+/** Says where to find the record that a dead letter does not hold. */
 export const traceText = ({ why }: Extract<Inside, { kind: 'trace' }>, { origin }: DeadLetter): string =>
   `it does not contain its record (${why}). The record is at ${origin} as long as Kafka keeps it; ask its sender to send it again in smaller pieces`
 
 const SHOWN = 240
 const FILE_HASH = /^[0-9a-f]{64}$/
 
-/** Anybody's name may stand in a word; an account number or a VPA does not pass for the name of a field. */
+/** A word may be anybody's name, so words are masked; an account number or a VPA does not match as the name of a field. */
 const FIELD_OR_WORD = /"[A-Za-z_]{1,32}"(?=\s*:)|[\p{L}\p{N}]+/gu
 
-/** Bank details masked. Of bytes that nobody can decode the shape is shown, with the names of JSON's fields. */
+/** Masks bank details. For bytes that nobody can decode, shows the shape, with the names of JSON's fields. */
 export function contentOf(value: Buffer | null, decoded: Decoded): Content {
   if (decoded.kind === 'undecodable') {
     const { reason, detail } = decoded
@@ -63,7 +63,7 @@ export function contentOf(value: Buffer | null, decoded: Decoded): Content {
   return { kind: 'command', name: decoded.name, fields: Object.fromEntries(fields) }
 }
 
-/** What a field may be shown as. One that is not what it should be may hold anything. */
+/** The form in which a field may be shown. A field of an unexpected kind may hold anything. */
 function shown(name: string, field: unknown): string {
   const text = typeof field === 'object' ? JSON.stringify(field) : String(field)
   switch (name) {

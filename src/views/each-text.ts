@@ -1,4 +1,4 @@
-/** So many payouts are told of one by one. */
+/** So many payouts get a line each. */
 export const TOLD = 20
 
 /** A line for each payout, the first ones in full; `others` sums up the rest. */

@@ -2,7 +2,7 @@ import type { NamedAccount } from '../gateway/dialect/account.ts'
 import { type Adopted, differencesText } from '../operators/gateway-settings.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
 
-/** `mchId 1000100 at pay.example (dialect default, account 12ab…)`: of the base URL the host is enough for people. */
+/** `mchId 1000100 at pay.example (dialect default, account 12ab…)`: the host of the base URL is enough for people. */
 export const accountText = ({ accountId, baseUrl, mchId, dialectName }: NamedAccount): string =>
   `mchId ${mchId} at ${new URL(baseUrl).host} (dialect ${dialectName}, account ${accountId})`
 
@@ -37,7 +37,7 @@ export function adoptedText(
 }
 
 /**
- * What is open where settings do not reach, a sentence each. `known`: by merchant, the accounts of its settings.
+ * One sentence for each account with something open that the settings lack. `known`: by merchant, the accounts of its settings.
  */
 export const unreachableTexts = (
   open: readonly OpenAt[],
@@ -55,7 +55,7 @@ export const unreachableTexts = (
 export const UNREACHABLE_TODO =
   'put the merchant back, or the account into its formerAccounts, until nothing is open there: without it, payoutd cannot query these payouts'
 
-/** Former accounts where nothing is open any more, a sentence each. */
+/** One sentence for each former account where nothing is open any more. */
 export const removableTexts = (
   open: readonly OpenAt[],
   known: ReadonlyMap<string, readonly string[]>,

@@ -33,6 +33,6 @@ const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string |
   return earlier === null ? reason : `${reason}: ${earlier}`
 }
 
-/** Some reasons are called as their state is. */
+/** Some reasons have the same name as their state. */
 export const inFull = (state: string, reason: string | null): string =>
   reason === null || reason === state ? state : `${state} (${reason})`

@@ -24,7 +24,7 @@ export function payinText(payin: Payin): string {
   ].join('\n')
 }
 
-/** The same with its whole history. */
+/** The same, with its whole history. */
 export const payinStoryText = (story: PayinStory): string =>
   [
     payinText(story),
@@ -32,6 +32,6 @@ export const payinStoryText = (story: PayinStory): string =>
     ...section('anomalies', story.anomalies, anomalyLines),
   ].join('\n')
 
-/** The same of one that waits for a person. */
+/** The same, for a payin that waits for a person. */
 export const payinReviewText = (story: PayinStory): string =>
   `${payinStoryText(story)}\n  decide with: payoutd payin resolve ${story.payinId} --paid --utr <UTR>, or --failed`

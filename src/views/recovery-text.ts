@@ -1,7 +1,7 @@
-/** What a recovery of one merchant came to; `found` as in src/operators/restore/sql/list.ts. */
+/** The result of recovering one merchant; `found` as in src/operators/restore/sql/list.ts. */
 export type MerchantFindings = {
   merchantId: string
-  /** `open`: something is still to be asked about, so that it stays fenced. */
+  /** `open`: some queries remain, so it stays fenced. */
   kind: 'recovered' | 'open'
   ending: 'all-asked' | 'interrupted' | 'silent' | 'failed'
   findings: readonly { found: string | null; count: number }[]
@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<string, string>> = {
     'sent once, and not found: those in review wait for a person (payoutd payout review), the others keep waiting in their state',
 }
 
-/** To be told while everything is still fenced, so that a person can put it right before anything is sent. */
+/** Shown while everything is still fenced, so that a person can correct it before payoutd sends anything. */
 export const ONLY_IN_DATABASE = `payoutd cannot read back what only the database contained. It is again as it was at the restore:
   - pauses: check payoutd merchants, and pause merchants again now, because sending continues after this
   - adopted gateway settings: compare payoutd acts list with your settings

@@ -8,8 +8,8 @@ import { inFull } from './list-text.ts'
 type Released = Extract<ReleaseOutcome, { kind: 'queued' | 'scheduled' }>
 
 /**
- * A line for each payout, the first ones in full and with what was asked for where `askedFor` has that, and how much
- * they are together. `be` is `is` once it is done, `would be` before.
+ * A line for each payout, the first ones in full and with the request if `askedFor` has it, and their total. `be` is `is` after
+ * the act, `would be` before.
  */
 export function releaseText(
   outcomes: readonly ReleaseOutcome[],

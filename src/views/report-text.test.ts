@@ -39,7 +39,7 @@ const at = (balance: number, inFlight = 0) => ({
   inFlight: paise(inFlight),
 })
 
-test('the figures of a balance add up to what is said of them', () => {
+test('the figures of a balance add up to the sentence about them', () => {
   assert.match(
     balanceText(explain(at(99_997_574_00), at(99_983_511_00, 10_000_00), paise(4_445_00))),
     /; ₹14,063\.00 left; payouts that ended took ₹4,445\.00; up to ₹9,618\.00 more may be in flight or in review \(₹10,000\.00 were\)$/,
@@ -62,32 +62,32 @@ test('the figures of a balance add up to what is said of them', () => {
   )
 })
 
-test('where the gateway told nothing, nothing is said to agree or to be paid', () => {
+test('if the gateway answered nothing, the report calls nothing agreed or paid', () => {
   const text = textOf({ listed: 1_523 })
   assert.match(text, /: 1,523 were sent, the gateway has answered about 0\n/)
   assert.match(text, /the gateway did not return it when this run began/)
   assert.doesNotMatch(text, /agree|here|explain|₹/)
 })
 
-test('what differed stays on the report while it is asked about again', () => {
+test('a difference stays on the report while the run asks about it again', () => {
   const differences = [{ kind: 'utr', here: 'U1', there: 'U2' } as const]
   const differing = [{ payoutId: 'p1', orderNo: 'O1', amount: paise(100), acceptedAt: DAY, differences }]
   assert.match(textOf({ listed: 1, differing: [...differing] }), /\nutr: 1, ₹1\.00\n/)
 })
 
-test('where it told of some, the table says of how many', () => {
+test('if the gateway answered about some payouts, the table says about how many', () => {
   const text = textOf({ listed: 1_523, asked: 245 })
   assert.match(text, /: 1,523 were sent, the gateway has answered about 245\n/)
   assert.match(text, /PAID, OF 245 ANSWERED +PAYOUTS/)
   assert.match(text, /all 245 answered agree\n/)
 })
 
-test('it says from when to when the gateway told, as a run that goes on asks about none of them again', () => {
+test('the report shows the times of the first and last answer, because a resumed run asks about none of those again', () => {
   const text = textOf({ listed: 2, asked: 2, firstTold: DAY, lastTold: DAY + 86_400_000 })
   assert.match(text, /: 2 were sent\nthe gateway’s answers are from 2026-11-01 [^\n]* to 2026-11-02 [^\n]*\n/)
 })
 
-test('what has not ended, came back or was settled is told beside what agrees', () => {
+test('open, returned and settled payouts are reported beside those that agree', () => {
   const { totals } = report({})
   const text = textOf({
     listed: 9,
@@ -98,7 +98,7 @@ test('what has not ended, came back or was settled is told beside what agrees', 
   assert.match(text, /\nall 9 agree\n7 have not ended on either side\n3 that differed now agree\n/)
 })
 
-test('a statement of another year is told line by line, however long it is', () => {
+test('a statement of another year is reported line by line, however long it is', () => {
   const line = { kind: 'only-in-statement', utr: 'U1', payoutId: null, here: 'none', there: '100' } as const
   const differences = Array.from({ length: 200_000 }, (_, row) => ({ ...line, row }))
   const text = textOf({ statement: { lines: 200_000, amount: paise(20_000_000n), differences } })

@@ -1,3 +1,6 @@
-/** What sends a payout again if the attempt is still its latest; who confirmed its absence, who decides and why come behind it. */
+/**
+ * The command that sends a payout again if the attempt is still its latest; the caller adds who confirmed its absence, who
+ * decides and why.
+ */
 export const resendCommand = (payout: { merchantId: string; payoutId: string; attempt: number }): string =>
   `payoutd payout resolve ${payout.payoutId} --merchant ${payout.merchantId} --resend --attempt ${payout.attempt}`

@@ -47,7 +47,7 @@ function whyInReview(reason: string | null): string {
   }
 }
 
-/** The same thing said again and again is one line. */
+/** Repeated reports of the same thing are one line. */
 function evidenceLines({ history, anomalies }: Evidence): string[] {
   const told = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '')
   const runs: { first: Instant; last: Instant; count: number; text: string }[] = []
@@ -77,7 +77,7 @@ const sighting = ({ at, times, lastAt, kind, source, exchange }: Sighting) => ({
   text: `${source.padEnd(8)}  anomaly ${kind}  ${said(source, exchange)}`.trimEnd(),
 })
 
-/** What was said, without what it was said to. */
+/** The report, without the request that it answers. */
 function said(source: string, exchange: Exchange | null): string {
   if (!exchange) return ''
   const { request, response, httpStatus, note } = exchange
@@ -87,7 +87,7 @@ function said(source: string, exchange: Exchange | null): string {
   return note === undefined ? '' : request ? `no answer: ${note}` : note
 }
 
-/** When the gateway was last heard of an order, and what it said. */
+/** When the gateway last reported about an order, and what. */
 export function lastWordText(word: Word | null, evidence: Evidence): string {
   if (word)
     return `the gateway last reported on it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`

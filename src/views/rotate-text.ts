@@ -1,6 +1,6 @@
 import type { Census } from '../operators/rotate-keys.ts'
 
-/** What a rotation came to, and what the keys seal after it. Ids of keys in ascending order. */
+/** The result of a rotation, and what the keys seal after it. Ids of keys in ascending order. */
 export type Rotation = {
   current: number
   /** Bank details of payouts. */
@@ -8,7 +8,7 @@ export type Rotation = {
   /** Kept callbacks, and dead letters that wait for Kafka or that it refused. */
   others: number
   interrupted: boolean
-  /** What no key at hand opens, by the key that sealed it. */
+  /** What no available key opens, by the key that sealed it. */
   unopened: Census
   census: Census
   /** Former keys that seal nothing in the database any more. */
@@ -22,7 +22,7 @@ const things = (census: Census, current: number): [number, number][] =>
 export const isComplete = ({ census, current, interrupted }: Rotation): boolean =>
   !interrupted && things(census, current).length === 0
 
-/** What would be done, of what the keys seal now. */
+/** What a rotation would do, given what the keys seal now. */
 export function previewText(census: Census, current: number, retire: boolean): string {
   const old = things(census, current)
   const retiring = retire ? '; it would then remove the proofs of keys that nothing is encrypted with' : ''

@@ -66,7 +66,7 @@ const claimText = ({ isPutBack, claimedAt, owner, leaseUntil }: Attempt): string
     ? `lost with the ledger, restored by payoutd recover ${formatTime(claimedAt)}`
     : `claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`
 
-/** A command, or a row of a file, that came again under its id with other content; null: none did. */
+/** A command, or a row of a file, that arrived again under its id with other content; null: none did. */
 function changedText({ anomalies }: PayoutStory): string | null {
   const times = anomalies
     .filter(({ kind }) => kind === 'same-id-other-content')
@@ -75,7 +75,7 @@ function changedText({ anomalies }: PayoutStory): string | null {
   return `${times === 1 ? '' : `${times} times, `}with other content, which payoutd does not pay: see anomalies below`
 }
 
-/** What time does to a payout at its deadline, as `whenDue` decides. */
+/** What happens to a payout at its deadline, as `whenDue` decides. */
 function atDeadline({ payout, isFenced }: PayoutStory): string {
   const { state, attempt } = payout
   if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))
@@ -94,7 +94,7 @@ export function section<Item>(
   return items.length === 0 ? [] : ['', title, ...items.flatMap(lines).map((line) => `  ${line}`)]
 }
 
-/** One entry of a history, with what was said on the wire. */
+/** One entry of a history, with the exchange on the wire. */
 export function entryLines({
   at,
   version,
@@ -124,7 +124,7 @@ export function anomalyLines(sighting: Omit<Sighting, 'orderNo'>): string[] {
   ]
 }
 
-/** `, 12 times, at last at 2026-11-21 …`; nothing for what was said once. */
+/** `, 12 times, at last at 2026-11-21 …`; nothing for a single report. */
 export const repeatsText = ({ times, lastAt }: Repeats): string =>
   lastAt === null ? '' : `, ${times} times, at last at ${formatTime(lastAt)}`
 
@@ -136,7 +136,7 @@ export const acknowledgedText = (anomaly: Acknowledgement): string | null =>
 
 const INDENT = '    '
 
-/** What was said on the wire, as it was kept: masked already. A callback is a request of the gateway's. */
+/** The exchange on the wire, as the ledger keeps it: already masked. A callback is a request of the gateway. */
 export function exchangeLines(source: string, exchange: Exchange | null): string[] {
   if (!exchange) return []
   const { request, response, httpStatus, tookMs, note } = exchange
@@ -152,7 +152,7 @@ export function exchangeLines(source: string, exchange: Exchange | null): string
   ]
 }
 
-/** Fields of what was said, in one line. */
+/** Fields of a message, in one line. */
 export const pairs = (fields: Record<string, unknown>): string =>
   Object.entries(fields)
     .map(([name, value]) => `${name}=${String(value)}`)

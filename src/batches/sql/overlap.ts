@@ -4,10 +4,10 @@ import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 type OverlappingBatch = { merchantId: string; batchId: string }
 
-/** What has ended like this is not paid, and never will be. */
+/** A payout with such an end is not paid, and never will be. */
 const isUnpaid: Fragment = { fragment: `state in ('failed', 'rejected', 'cancelled')` }
 
-/** Over a page of the batch's payouts: all of them, and those that are paid or may be yet. */
+/** Over a page of the batch's payouts: all of them, and those that are paid or may yet be. */
 export const pageOfTakenIn = sql<
   OverlappingBatch & { after: string; limit: number },
   { last: string | null; rows: number; openRows: number; openAmount: Paise }
@@ -21,8 +21,8 @@ export const pageOfTakenIn = sql<
   ) page`
 
 /**
- * Of these payoutIds, with who gets how much by fingerprint: those that were taken in as the same payment and as another
- * one, in amounts of these, and what was taken in under them and is paid or may be yet.
+ * For these payoutIds, with who gets how much as a fingerprint: the rows that were accepted as the same payment and as another
+ * one, in amounts of the file; and the accepted payouts under these ids that are paid or may yet be.
  */
 export const overlapOf = sql<
   { merchantId: string; payoutIds: string[]; amounts: bigint[]; fingerprints: Buffer[] },

@@ -60,7 +60,7 @@ const acknowledge = withDecision(
   const isKnown = ({ kind }: Acknowledged) => kind !== 'unknown'
   await decideInDatabase(config, options, {
     find: async () => ({ merchantId, anomalyIds, by, reason }),
-    // Some are worth to be asked about; it is done when all are.
+    // Ask if some can be acknowledged; the act is done when all are.
     async preview(request, db) {
       const expected = await previewAcknowledge(request, db)
       const isDone = expected.some(isAcknowledged)

@@ -19,7 +19,7 @@ import { payoutd } from '../cli.fixture.ts'
 
 const WHO = ['--by', 'asha', '--reason', 'merchant added']
 
-test('a dead letter shows an id, a hash and an IFSC as they are, and what stands in their place masked', () => {
+test('a dead letter shows an id, a hash and an IFSC as they are, and masks anything else in their place', () => {
   const shown = (fields: object) => {
     const content = contentOf(null, { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value: fields })
     return content.kind === 'command' ? content.fields : assert.fail()

@@ -153,10 +153,10 @@ async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
   return withLedger(config, async (_, codec) => contentOf(value, await codec.decode(value)))
 }
 
-/** `--yes` asks nothing, so nobody is told what would happen. */
+/** `--yes` asks nothing, so there is no preview to show. */
 const UNASKED: ActReport = { text: '', json: {} }
 
-/** What each would come to now. */
+/** What a replay of each would do now. */
 async function expected(opened: readonly OpenedLetter[], db: Database, config: Config): Promise<ActReport> {
   const found = await withLedger(config, (ledger, codec) =>
     previewReplay(
@@ -195,7 +195,7 @@ async function publishAgain(
   }
 }
 
-/** What a program is told of a dead letter. */
+/** What a program sees of a dead letter. */
 const flat = (letter: DeadLetter) => ({
   position: positionOf(letter),
   at: letter.at,

@@ -18,7 +18,7 @@ import { payoutd } from '../cli.fixture.ts'
 type CheckFound = { name: string; state: string; what: string; todo?: string }
 type DoctorReport = { healthy: boolean; checks: CheckFound[] }
 
-/** An environment whose gateway is a sandbox that runs. */
+/** An environment whose gateway is a running sandbox. */
 async function environment(t: TestContext, database: TestDatabase): Promise<NodeJS.ProcessEnv> {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   const sandbox = await startSandbox({
@@ -33,7 +33,7 @@ async function environment(t: TestContext, database: TestDatabase): Promise<Node
   return testEnvironment(database, gateway)
 }
 
-test('everything that payoutd needs is found good while it runs, and why nothing moves is no failure', async (t) => {
+test('while everything that payoutd needs is running, doctor finds it good, and a reason why nothing moves is no failure', async (t) => {
   const env = await environment(t, await durableDatabase(t))
   const config = readConfig(env)
   await migrateAll(config, silentLogger)
@@ -63,7 +63,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
   }
 })
 
-test('a dead database and a dead Kafka hide neither the gateway that works nor the callback endpoint that is closed', async (t) => {
+test('a dead database and a dead Kafka hide neither the working gateway nor the closed callback endpoint', async (t) => {
   const env = await environment(t, await freshDatabase(t))
   const { code, stdout, stderr } = await payoutd(['doctor'], {
     ...env,

@@ -28,7 +28,7 @@ import { systemClock } from '../../platform/running/clock.ts'
 import { callbackPath } from '../../stages/outcomes/callback-endpoint.ts'
 import { allTaken, inLines, note, print } from '../print.ts'
 
-/** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
+/** Longer than KafkaJS needs to give up on a broker that refuses, shorter than a person is willing to wait. */
 const LIMIT_MS = 15_000
 
 export const doctorCommand = new Command('doctor')
@@ -54,7 +54,7 @@ export const doctorCommand = new Command('doctor')
     if (json) print(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
     else print(`\n${summary(found)}`)
     await allTaken()
-    // A connection that hangs after its check ran out of time would keep the process alive.
+    // A connection that still hangs after its check ran out of time would keep the process alive.
     process.exit(healthy ? 0 : 1)
   })
 
@@ -128,7 +128,7 @@ function summary(found: readonly CheckResult[]): string {
   return `${wrong} of ${found.length} checks failed${unchecked > 0 ? `, ${unchecked} could not run` : ''}`
 }
 
-/** On a terminal: what is being waited for, in a line that the next finding takes the place of. */
+/** On a terminal: shows the checks still under way, in a line that the next finding replaces. */
 function showStatus(left: readonly string[]): void {
   if (process.stderr.isTTY && left.length > 0) process.stderr.write(`… ${left.join(', ')}`.slice(0, 100))
 }

@@ -7,13 +7,13 @@ import { type TestContext, test } from 'node:test'
 import type { Merchant } from '../../config/merchants.ts'
 import { type IngestConfig, ingestCommand } from './ingest.ts'
 
-/** A copy: the list of refused rows is written beside the file. */
+/** A copy, because the list of refused rows is written beside the file. */
 const EXAMPLE = join(await mkdtemp(join(tmpdir(), 'ingest-')), 'payroll.csv')
 await copyFile(join(import.meta.dirname, '../../../examples/payroll-2026-11.csv'), EXAMPLE)
 const merchant = (limits: Partial<Merchant['limits']> = {}) =>
   ({ limits: { minAmount: null, maxAmount: null, ...limits } }) as Merchant
 
-/** Nothing here may connect to anything: the addresses are dead. */
+/** No test here may connect to anything: the addresses are dead. */
 const config = (...ids: string[]): IngestConfig => ({
   databaseUrl: 'postgres://127.0.0.1:9/nowhere',
   fingerprintKey: createSecretKey(Buffer.alloc(32, 7)),
@@ -41,7 +41,7 @@ async function run(
   return { code, out: printed.join('\n') }
 }
 
-test('a file with refused rows ends with exit code 3 and says what to do', async (t) => {
+test('a file with refused rows ends with exit code 3, and the output says what to do', async (t) => {
   const { code, out } = await run(t, [EXAMPLE, '--batch', 'nov', '--dry-run'])
   assert.equal(code, 3)
   assert.match(out, /rows +1,000 /)
@@ -67,7 +67,7 @@ test('a dry run of the valid rows ends with 0 and one line of JSON', async (t) =
   assert.match(summary.payable.amount, /^\d+$/)
 })
 
-test('expected totals are given as people write them', async (t) => {
+test('expected totals are accepted as people write them', async (t) => {
   const { code, out } = await run(t, [
     EXAMPLE,
     '--batch',
@@ -82,7 +82,7 @@ test('expected totals are given as people write them', async (t) => {
   assert.match(out, /expected ₹1,00,000\.00 in all/)
 })
 
-test('the merchant must be named where there are several', async (t) => {
+test('with several merchants, the merchant must be named', async (t) => {
   await assert.rejects(
     run(t, [EXAMPLE, '--batch', 'nov', '--dry-run'], config('acme', 'bharat')),
     /acme, bharat/,
@@ -93,7 +93,7 @@ test('the merchant must be named where there are several', async (t) => {
   )
 })
 
-test('a file that is not there or is none, and a batch that cannot be an id, are refused', async (t) => {
+test('a missing file, a file of another kind and a batch that cannot be an id are refused', async (t) => {
   await assert.rejects(run(t, ['nowhere.csv', '--batch', 'nov']), /no file .*nowhere\.csv/)
   const folder = dirname(EXAMPLE)
   await assert.rejects(run(t, [folder, '--batch', 'nov']), { message: `${folder} is a directory` })

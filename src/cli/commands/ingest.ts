@@ -25,7 +25,7 @@ import { pathOf } from '../options/path-of.ts'
 import { note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
-/** What ingest needs of the configuration. */
+/** The part of the configuration that ingest needs. */
 export type IngestConfig = Pick<
   Config,
   'databaseUrl' | 'fingerprintKey' | 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'
@@ -50,8 +50,8 @@ const REFUSED = 3
 const INTERRUPTED = 130
 
 /**
- * `payoutd ingest FILE`. Exit codes: 0 everything that could be paid is published (or would be), 3 the file
- * is refused and nothing is published, 130 interrupted, 1 anything else.
+ * `payoutd ingest FILE`. Exit codes: 0 everything payable is published (or would be), 3 the file is refused and nothing is
+ * published, 130 interrupted, 1 anything else.
  */
 export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command =>
   new Command('ingest')
@@ -147,7 +147,7 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
   }
 }
 
-/** Keeps who publishes which file, before it does, and once more with what it came to; only Kafka is needed to publish. */
+/** Records who publishes which file before the act, and its result afterwards; publishing itself needs only Kafka. */
 function recorder(
   merchantId: string,
   { by, reason, batch }: IngestOptions,
@@ -178,7 +178,7 @@ const inPaise = ({ rows, amount }: PayrollTotals) => ({ rows, amount: String(amo
 const publishedBy = (ingested: Ingested): object =>
   ingested.kind === 'interrupted' ? { published: ingested.published } : {}
 
-/** What cannot be asked is not known: a person decides whether to go on without. */
+/** Without an answer from the ledger nothing is known: a person decides whether to proceed. */
 async function compare(
   compared: Compared,
   config: IngestConfig,
@@ -203,8 +203,8 @@ async function asked(lines: readonly string[], batchId: string): Promise<boolean
 }
 
 /**
- * V8 lets the heap of a long stream grow because it may: a file of a million rows took 317 MB and takes
- * 187 MB like this, for half as much CPU again.
+ * V8 lets the heap of a long stream grow as far as allowed: a file of a million rows took 317 MB, and with this setting takes 187
+ * MB, for half as much CPU again.
  */
 function keepHeapSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -232,7 +232,7 @@ function sizeOf(file: string): number {
   )
 }
 
-/** One bar on the terminal for whatever is going on; nothing where there is no terminal. */
+/** One bar on the terminal for the current phase; nothing without a terminal. */
 class ProgressBar {
   readonly #shown: boolean
   #phase = ''

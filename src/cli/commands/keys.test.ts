@@ -11,7 +11,7 @@ import { withLedger } from '../with-ledger.ts'
 
 const BY = ['--by', 'asha', '--reason', 'a new year']
 
-test('a rotation tells what it would do, does it, and lets payoutd start without the former key', async (t) => {
+test('a rotation shows what it would do, does it, and lets payoutd start without the former key', async (t) => {
   const former = testEnvironment(await freshDatabase(t))
   const config = readConfig(former)
   await registered(config)

@@ -5,10 +5,10 @@ import { freshDatabase } from '../../../test/database.ts'
 import { testEnvironment } from '../../../test/ledger.ts'
 import { payoutd } from '../cli.fixture.ts'
 
-/** Amounts as JSON has them. */
+/** Amounts in the form that JSON has them. */
 const NOTHING = { count: 0, amount: '0' }
 
-test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
+test("a merchant is paused, shown as paused, and resumed, each in a person's name", async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const before = await payoutd(['merchants'], env)
   assert.match(before.stdout, /^acme has sent nothing: /)
@@ -51,7 +51,7 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
   )
 })
 
-test('other gateway settings are put in force by name, told beforehand, once, and kept on record without a key', async (t) => {
+test("other gateway settings come into force in a person's name, once, after a preview, and the record has no key", async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const adopt = (env: NodeJS.ProcessEnv, ...how: string[]) =>
     payoutd(['merchant', 'adopt', 'acme', '--by', 'asha', '--reason', 'we change the gateway', ...how], env)
@@ -82,7 +82,7 @@ test('other gateway settings are put in force by name, told beforehand, once, an
   }
 })
 
-test('a merchant that nobody knows is refused with the names there are', async (t) => {
+test('an unknown merchant is refused, and the error lists the known ones', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const { code, stderr } = await payoutd(['pause', 'amce', '--by', 'asha', '--reason', 'typing'], env)
   const refused = [1, 'there is no merchant amce; the settings have acme\n']
@@ -93,7 +93,7 @@ test('a merchant that nobody knows is refused with the names there are', async (
   }
 })
 
-test('a merchant that was taken out of the settings can still be asked about', async (t) => {
+test('a merchant that was removed from the settings can still be shown', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   assert.equal(
     (await payoutd(['pause', 'acme', '--by', 'asha', '--reason', 'leaving', '--yes'], env)).code,

@@ -122,7 +122,10 @@ function resumeText(
   return `${merchantId} ${be} resumed by ${by}; ${pausedBy} had paused it at ${formatTime(pausedAt)}: ${pausedReason}`
 }
 
-/** With what stands in the way of its payouts, and how many wait. Where a merchant is so already, nothing is left to do. */
+/**
+ * Adds what stands in the way of its payouts, and how many wait. If the merchant is in that state already, there is nothing to
+ * do.
+ */
 async function withTraffic(
   db: Database,
   merchantId: string,

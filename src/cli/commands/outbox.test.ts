@@ -19,7 +19,7 @@ const refuseMany = sql<{ count: number }>`
 const waiting = sql<object, { shard: number; key: string; eventId: string; value: Buffer }>`
   select shard, key, event_id, value from outbox order by position`
 
-test('messages that Kafka refused are listed without what they say, and put back in their order, on record', async (t) => {
+test('messages that Kafka refused are listed without their content, and put back in their order, on record', async (t) => {
   const database = await freshDatabase(t)
   const { db } = database
   const env = testEnvironment(database)
@@ -62,7 +62,7 @@ test('messages that Kafka refused are listed without what they say, and put back
   )
 })
 
-test('all messages that Kafka refused are put back, however many they are, some at a time', async (t) => {
+test('all messages that Kafka refused are put back, however many, a page at a time', async (t) => {
   const database = await freshDatabase(t)
   const { db } = database
   await db.run(refuseMany, { count: 10_050 })

@@ -76,7 +76,7 @@ const told = (messages: readonly bigint[], text: string): DecisionResult => ({
   ...{ isDone: messages.length > 0, isSoAlready: messages.length === 0 },
 })
 
-/** Messages that are named one by one. */
+/** So many messages are named one by one. */
 const MOST_TOLD = 100
 
 export const outboxCommand = new Command('outbox')

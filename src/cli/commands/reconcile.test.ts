@@ -16,7 +16,7 @@ const day = (days: number) => new Date(systemClock.now() + days * 86_400_000).to
 const BY = ['--by', 'asha', '--reason', 'the month is over']
 const PERIOD = ['--from', day(-1), '--to', day(2)]
 
-test('a period is reconciled for people and for programs, and beside a statement; the exit code tells', async (t) => {
+test('a period is reconciled for people and for programs, and against a statement; the exit code shows the result', async (t) => {
   const { env, pay, db } = await besideSandbox(t)
   await pay('p-1', 'p-2')
   const stated = await db.run(utrs, {})
@@ -47,7 +47,7 @@ test('a period is reconciled for people and for programs, and beside a statement
   assert.deepEqual(JSON.parse(again.stdout).differing, differing)
 })
 
-test('who had what differs settled is on record with how the run stood before and after', async (t) => {
+test('payoutd records who had the differences settled, with the state of the run before and after', async (t) => {
   const { env, send } = await besideSandbox(t)
   await send('p-1', 'p-2')
   const settle = ['reconcile', ...PERIOD, '--settle', '--yes', ...BY]
@@ -74,7 +74,7 @@ test('who had what differs settled is on record with how the run stood before an
   )
 })
 
-test('with the gateway down nothing is said to agree, and the balance is not told from former runs', async (t) => {
+test('with the gateway down, nothing is reported as agreed, and no balance of former runs is shown', async (t) => {
   const { env, pay } = await besideSandbox(t)
   await pay('p-1', 'p-2')
   await payoutd(['reconcile', ...PERIOD], env)
@@ -93,7 +93,7 @@ test('with the gateway down nothing is said to agree, and the balance is not tol
   )
 })
 
-test('nothing is settled by settings that are not in force', async (t) => {
+test('settings that are not in force settle nothing', async (t) => {
   const { env, db } = await besideSandbox(t)
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'others', feeEstimate: 0n })
   const { code, stderr } = await payoutd(['reconcile', ...PERIOD, '--settle', '--yes', ...BY], env)
@@ -101,7 +101,7 @@ test('nothing is settled by settings that are not in force', async (t) => {
   assert.match(stderr, /merchant acme: its base URL is .* here.* Nothing was done: use the settings in force/)
 })
 
-test('what a reconciliation cannot work with is said before anything is asked', async (t) => {
+test('reconcile refuses unusable input before it asks anything', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const refused = async (...args: string[]) => {
     const { code, stdout, stderr } = await payoutd(['reconcile', ...args], env)

@@ -186,7 +186,7 @@ function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
   )
 }
 
-/** The ordinary way, as a query of the poller's goes through it. */
+/** Applies reports in the same way as the poller's queries. */
 function settling(
   ledger: Ledger,
   merchantId: string,
@@ -216,7 +216,7 @@ function demandWhoSettles({ settle, by, reason }: ReconcileOptions): void {
     throw new ExpectedFailure('--settle needs --by and --reason')
 }
 
-/** Before the first payout is settled, and with what it came to. Returns how the run stands. */
+/** Records who settles before the first payout is settled, and the result afterwards. Returns the state of the run. */
 async function recordSettling(
   run: Reconciliation,
   { by = '', reason = '' }: ReconcileOptions,
@@ -260,7 +260,7 @@ async function statementIn(file: string): Promise<StatementLine[]> {
   }
 }
 
-/** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
+/** `untold`: payouts of the run's list without an answer from the gateway, whether payoutd asked about them or not. */
 function goOn({ ending, inVain, missing, run }: QueriedPayout, untold: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
   const again = `run the same command again, or use --resume ${run.reconciliationId}, to continue this run of ${period}`

@@ -17,7 +17,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { payoutd } from '../cli.fixture.ts'
 
-/** One whose grace is a second. */
+/** A dialect whose grace is one second. */
 const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../../test/quick-dialect.json') }
 const WHO = ['--by', 'asha', '--reason', 'disk lost']
 
@@ -26,7 +26,7 @@ const formerAccount = sql<object>`
   values ('acme', 'former', 'gone', 'https://former.example', '7', 'f', 'default')`
 const noFormerAccount = sql<object>`delete from gateway_settings where settings_hash = 'former'`
 
-/** It has left the settings since it was last paid for. */
+/** A merchant that has left the settings since its last payment. */
 const away = sql<object>`insert into merchants (merchant_id, settings_hash) values ('bolt', 'h')`
 const fenced = sql<object, { merchantId: string; by: string }>`
   select merchant_id, recovering_by as by from merchants where recovering_since is not null`
@@ -34,7 +34,7 @@ const fenced = sql<object, { merchantId: string; by: string }>`
 const kept = sql<object, { payoutId: string; version: number; state: string; at: number }>`
   select payout_id, version, state, fee, utr, at from published_messages where merchant_id = 'bolt'`
 
-test('a recovery says what it would do, does it, tells what it found, and may be repeated', async (t) => {
+test('a recovery shows what it would do, does it, shows what it found, and may be repeated', async (t) => {
   const { env: settings, send, ended, orderNo, db } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
@@ -77,7 +77,7 @@ test('a recovery says what it would do, does it, tells what it found, and may be
   assert.match(again.stdout, /^acme: payoutd queried all 0 payouts .* sending continues\n/)
 })
 
-test('a gateway that tells nothing leaves the merchant fenced, with exit code 1; a stranger is named', async (t) => {
+test('a gateway that does not answer leaves the merchant fenced, with exit code 1; an unknown merchant is named', async (t) => {
   const { env: settings, send, ended, orderNo } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
@@ -104,10 +104,10 @@ test('a gateway that tells nothing leaves the merchant fenced, with exit code 1;
   )
 })
 
-/** A process that takes its pipes for a terminal. */
+/** Makes a process take its pipes for a terminal. */
 const TERMINAL = '--import=data:text/javascript,process.stdin.isTTY=true'
 
-test('what is taken in elsewhere while a recovery asks the person, or waits, is asked about like all else', async (t) => {
+test('the recovery also asks about payouts that another process stores while the recovery waits for the person or for the grace', async (t) => {
   const { env: settings, client, ended, orderNo, codec } = await besideSandbox(t)
   const own = `q${randomBytes(4).toString('hex')}.`
   const env = { ...settings, ...QUICK, TOPIC_PREFIX: own, KAFKA_GROUP: own }
@@ -152,7 +152,7 @@ test('what is taken in elsewhere while a recovery asks the person, or waits, is 
   assert.match(outcome, /^acme: payoutd queried all 2 payouts .* sending continues\n {2}2 paid\n$/, told)
 })
 
-test('a merchant that the ledger has and the settings lack is fenced, and stays so; what was published of it is kept, and what nobody can ask about is counted', async (t) => {
+test('a merchant in the ledger but not in the settings stays fenced; what was published of it is kept, and what nobody can ask about is counted', async (t) => {
   const { env: settings, db, ledger, config } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
@@ -203,10 +203,10 @@ test('a merchant that the ledger has and the settings lack is fenced, and stays 
   assert.deepEqual(await db.run(kept, {}), [message])
 })
 
-/** Whatever it is that keeps one answer from being stored. */
+/** Stands for anything that prevents one answer from being stored. */
 const refusing = sql<object>`alter table recovered_payouts add constraint not_this_one check (found is null)`
 
-test('an error in the recovery of one merchant keeps no other one fenced', async (t) => {
+test('an error in the recovery of one merchant keeps no other merchant fenced', async (t) => {
   const { env: settings, db, send, ended, orderNo } = await besideSandbox(t)
   const folder = mkdtempSync(path.join(tmpdir(), 'recover-'))
   t.after(() => rmSync(folder, { recursive: true }))

@@ -90,7 +90,7 @@ something and a merchant stays fenced, and ${INTERRUPTED} if interrupted.`,
   )
   .action((options: RecoverOptions) => recoverWith(SAFEGUARDS, options))
 
-/** What the command does. `connectDatabase`: how the ledger is reached. */
+/** Runs the command. `connectDatabase`: how it reaches the ledger. */
 export async function recoverWith(
   { connectDatabase: connect }: Pick<Safeguards, 'connectDatabase'>,
   options: RecoverOptions,
@@ -166,7 +166,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const waiting = { topic, ledger, signal }
   const ends = await endsOf(topic, config)
   if (!(await takenIn(ends, waiting))) return tellInterrupted()
-  // Of who is away it is read now, too: when they are back, Kafka may hold it no more.
+  // Read the messages of merchants outside the settings now, too: when they return, Kafka may no longer have them.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
   const topics = published(ledger, codec, config)
@@ -187,7 +187,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     const onWait = (leftMs: number) => note(waitText(merchantId, leftMs))
     await untilGraceIsOver(each, graceOf(settingsOf(each)), { db, clock: systemClock, signal, onWait })
   }
-  // What the former server's process took in while it was being stopped is in Kafka by now.
+  // Kafka now has what the former server's process stored while it was being stopped.
   if (!(await takenIn(await endsOf(topic, config), waiting))) return tellInterrupted()
   for (const each of fences) await listOpen(db, each)
   const gone: { merchantId: string; count: number }[] = []
@@ -216,7 +216,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   if (signal.aborted) tellInterrupted()
   else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(told, options)
   else reportRefused(told, options)
-  // Told last, as it is what to act on.
+  // Last, because the operator has to act on it.
   if (errors.length > 0) throw errors[0]
 }
 
@@ -225,7 +225,7 @@ const published = (ledger: Ledger, codec: Codec, { kafka }: Config): ReadBackDep
   readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log: silentLogger }),
 })
 
-/** Waits until the ledger has all commands up to these ends. False: it was interrupted. */
+/** Waits until the ledger has all commands up to these end offsets. False: it was interrupted. */
 async function takenIn(
   ends: readonly PartitionEnd[],
   { topic, ledger: { db }, signal }: Pick<Recovery, 'topic' | 'ledger' | 'signal'>,
@@ -245,7 +245,7 @@ async function takenIn(
   return caughtUp.kind === 'caught-up'
 }
 
-/** For how long after it was sent an order may not be found yet, wherever it went, with the lease of whoever claimed it. */
+/** For how long after its send an order may not be found yet, at any account, including the lease of the claim. */
 const graceOf = (merchant: Merchant): number =>
   Math.max(
     ...[merchant, ...merchant.formerAccounts].map(
@@ -323,7 +323,7 @@ const waitText = (merchantId: string, leftMs: number): string =>
   `${merchantId}: waits until ${formatTime(systemClock.now() + leftMs)} (${formatAge(leftMs)}) before it asks the gateway: ` +
   "the dialect's grace and a lease must pass before the gateway finds what was sent last"
 
-/** The merchants that the ledger has and the settings lack, where it is about all. */
+/** If the command is about all merchants: those that the ledger has and the settings lack. */
 async function awayOf(
   merchants: readonly Merchant[],
   { merchant }: Pick<RecoverOptions, 'merchant'>,
@@ -350,7 +350,7 @@ const goneText = ({ merchantId, count }: { merchantId: string; count: number }):
 const awayText = (away: readonly string[]): string =>
   `${inLines(away).join(', ')}: also fenced, but not in the settings, so payoutd cannot query them: put them back into the settings and run payoutd recover again`
 
-/** In words, the accounts of the merchant that its settings lack. */
+/** The accounts of the merchant that its settings lack, in words. */
 async function missingAccounts(merchant: Merchant, db: Database): Promise<string[]> {
   const known = accountsOf(merchant).map(({ accountId }) => accountId)
   return (await accountsBeside(db, merchant.merchantId, known)).map(accountText)

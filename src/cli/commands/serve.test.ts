@@ -14,7 +14,7 @@ import { connectRegistry, type SchemaSubject } from '../../platform/registry/reg
 import { silentWire } from '../../platform/wire.fixture.ts'
 import { payoutd, payoutdAlone } from '../cli.fixture.ts'
 
-test('serve --help names the roles and says that it has all of them', async () => {
+test('serve --help names the roles, and says that the default is all of them', async () => {
   const { stdout } = await payoutd(['serve', '--help'], {})
   assert.match(stdout, /--roles <list> [^(]*\(default:\s+all\)/)
 })
@@ -38,7 +38,7 @@ test('serve refuses to start with another key than the one in use, and says what
   )
 })
 
-test('serve without its topics or its schemas does not start, names them, and makes none', async (t) => {
+test('without its topics or its schemas serve does not start, names them, and creates none', async (t) => {
   const prefix = `s${randomBytes(4).toString('hex')}.`
   const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
   const config = readConfig(env)
@@ -71,7 +71,7 @@ test('serve without its topics or its schemas does not start, names them, and ma
   assert.equal(await connectRegistry(config.registry).lookUp(first as SchemaSubject), null)
 })
 
-test('serve does not read commands from a topic that Kafka compacts: what it drops, nobody would notice', async (t) => {
+test('serve reads no commands from a topic that Kafka compacts: nobody would notice what it drops', async (t) => {
   const prefix = `c${randomBytes(4).toString('hex')}.`
   const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
   const { kafka } = readConfig(env)
@@ -91,7 +91,7 @@ test('serve does not read commands from a topic that Kafka compacts: what it dro
   assert.match(stderr, new RegExp(`^Kafka compacts ${topics.commands}: .* cleanup.policy to delete`))
 })
 
-test('topics as migrate makes them are so in Kafka, whatever its own settings are', async (t) => {
+test("topics have the settings that migrate gives them, whatever Kafka's own defaults are", async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const admin = await connectAdmin(readConfig(env).kafka, silentLogger)
   t.after(() => admin.close())
@@ -103,7 +103,7 @@ test('topics as migrate makes them are so in Kafka, whatever its own settings ar
   assert.equal(checkTopics(specs, await admin.describeTopics(specs.map(({ name }) => name))).state, 'good')
 })
 
-/** Fifty seconds pass for the process in one, by the clock that heartbeats go by. */
+/** Makes fifty seconds pass in one, by the clock that heartbeats use. */
 const HURRIED = encodeURIComponent(
   'const now = performance.now.bind(performance); performance.now = () => 50 * now()',
 )

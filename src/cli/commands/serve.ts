@@ -5,7 +5,7 @@ import { type Payoutd, ROLES, type Role, startPayoutd } from '../../app/start.ts
 import { readConfig } from '../../config/config.ts'
 import { createLogger } from '../../platform/log.ts'
 
-/** sysexits.h calls it EX_SOFTWARE. Nothing else of payoutd ends with it. */
+/** sysexits.h calls it EX_SOFTWARE. payoutd uses this exit code for nothing else. */
 const STANDSTILL_EXIT = 70
 
 export const serveCommand = new Command('serve')

@@ -4,8 +4,8 @@ import { knownMerchant } from '../../queries/sql/merchants.ts'
 import { withDatabase } from '../with-database.ts'
 
 /**
- * Whose `what` a command is about: the one given, which the settings or the ledger must have, or the only one there
- * is. Throws an ExpectedFailure.
+ * The merchant whose `what` a command is about: the given one, which the settings or the ledger must have, or the only one.
+ * Throws an ExpectedFailure.
  */
 export async function merchantOf(
   config: Config,

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 
-test('npm run ingest finds a file that is named from the folder in which the person is', (t) => {
+test('npm run ingest finds a file by its path from the folder in which the person is', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payroll-'))
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(path.join(folder, 'salary.csv'), 'no such column\n1\n')

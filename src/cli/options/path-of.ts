@@ -1,8 +1,8 @@
 import path from 'node:path'
 
 /**
- * The path of a file that a person named, from the folder in which he is: `npm run` starts a script of ours in the
- * folder of payoutd, and says in INIT_CWD where it was called.
+ * The path of a file that a person named, from the person's folder: `npm run` starts our scripts in payoutd's folder, and
+ * INIT_CWD has the folder in which it was called.
  */
 export function pathOf(given: string): string {
   const { npm_package_name, INIT_CWD } = process.env

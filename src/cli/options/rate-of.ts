@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** A `--rate`: so many a second. */
+/** A `--rate`, per second. */
 export function rateOf(text: string): number {
   const [, count] = /^([1-9]\d{0,3})(?:\/s)?$/.exec(text) ?? []
   if (count === undefined)

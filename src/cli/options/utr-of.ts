@@ -7,7 +7,7 @@ export function utrOf(text: string): string {
   return text
 }
 
-/** Why what is found under `id` is not called paid with the UTR of `other`. */
+/** Why payoutd does not record what it found under `id` as paid with the UTR of `other`. */
 export const utrTakenText = (
   what: 'payout' | 'payin',
   id: string,

@@ -9,7 +9,7 @@ const log = { id: 'log', partition: 0, low: 5n, high: 9n }
 const check = (offset: bigint, logId = 'log') =>
   checkStandings('payout.commands', [log], [{ partition: 0, offset, logId }])
 
-test('commands that are gone are told of before intake has noticed', () => {
+test('commands that are gone are reported before intake notices', () => {
   assert.match(check(3n).what, /partition 0 has dropped commands that payoutd had not read \(.* at 3\)/)
   assert.match(check(12n).what, /partition 0 contains less/)
   assert.match(check(7n, 'old').what, /partition 0 was deleted and created again/)
@@ -23,7 +23,7 @@ const setAside = sql<{ merchantId: string; count: number }>`
   select ${'merchantId'}, 'payout.commands', n % 2, n, '', '', timestamptz '2026-11-21T12:00:00Z'
   from generate_series(1, ${'count'}::int) n`
 
-test('commands that were read and wait in the ledger are told of by merchant', async (t) => {
+test('commands that intake has read and that wait in the ledger are reported by merchant', async (t) => {
   const { db } = await freshDatabase(t)
   const check = async () => checkSetAside(await db.run(setAsideByMerchant, { countUpTo: 10_000 }))
   assert.equal((await check()).state, 'good')

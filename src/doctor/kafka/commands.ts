@@ -8,10 +8,10 @@ import { type SetAside, setAsideByMerchant } from '../sql/set-aside.ts'
 
 type Commands = { connect: () => Promise<Pick<TopicAdmin, 'logs' | 'close'>>; topic: string }
 
-/** Beyond this there are "at least so many". */
+/** The count stops here and then means "at least so many". */
 const COUNT_UP_TO = 10_000
 
-/** Whether Kafka still holds what intake is to read next, and whether what it has read is taken in. */
+/** Whether Kafka still holds what intake will read next, and whether intake has stored what it read. */
 export const commandChecks = (db: Database, { connect, topic }: Commands): Check[] => [
   {
     name: 'commands read on',
@@ -53,7 +53,7 @@ const WORDS = {
   'another-log': 'was deleted and created again',
 } as const
 
-/** By partition, what Kafka holds and where the ledger stands. */
+/** Compares, by partition, what Kafka holds with the ledger's position. */
 export function checkStandings(
   topic: string,
   logs: readonly (Log & { partition: number })[],

@@ -8,7 +8,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { keepReplays } from '../../stages/intake/sql/replays.ts'
 import { deadLetterChecks } from './dead-letters.ts'
 
-test('dead letters are warned of until each was replayed', async (t) => {
+test('dead letters cause a warning until each was replayed', async (t) => {
   const { ledger } = await testLedger(t)
   const topic = await newTopic(2)
   const [check] = deadLetterChecks(ledger.db, { connect: () => connectAdmin(kafka(), silentLogger), topic })
@@ -39,10 +39,10 @@ test('dead letters are warned of until each was replayed', async (t) => {
   await admin.close()
   const [last, ...others] = letters
   await replayed(others)
-  // Of a Kafka that was replaced: no letter stands there now.
+  // From a Kafka that was replaced: there is no letter at that position now.
   await replayed([0, 1].map((partition) => ({ partition, position: 900n })))
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
-  // Of a topic of the same name that was deleted.
+  // From a deleted topic of the same name.
   log = `${topic}#another`
   await replayed(last ? [last] : [])
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])

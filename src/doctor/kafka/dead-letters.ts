@@ -15,8 +15,8 @@ export const deadLetterChecks = (db: Database, letters: Letters): Check[] => [
 ]
 
 /**
- * By offsets alone, however many there are, so one that the relay published twice counts twice until the topic
- * drops it.
+ * Counts by offsets alone, however many there are, so a letter that the relay published twice counts twice until the topic drops
+ * it.
  */
 async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bigint> {
   const admin = await connect()

@@ -4,7 +4,7 @@ import { checkLag, checkTransactions } from './kafka.ts'
 
 const at = (committed: bigint | null, lag: bigint) => [{ topic: 'c', partition: 0, committed, lag }]
 
-test('commands that wait and are worked on are well; commands that only wait are not', () => {
+test('commands that wait while intake works on them are good; commands that only wait are not', () => {
   assert.equal(checkLag(at(10n, 0n), at(10n, 0n), 'c').state, 'good')
   assert.equal(
     checkLag(at(10n, 90n), at(60n, 90n), 'c').what,

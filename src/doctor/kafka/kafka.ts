@@ -58,10 +58,10 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
   ]
 }
 
-/** Longer than anybody who means well needs to send some commands. */
+/** Longer than any honest producer needs to send some commands. */
 const LONG_MS = 60_000
 
-/** A transaction that is open is well as long as it is another one, or ended, at the second look. */
+/** An open transaction is good if it is another one, or has ended, at the second look. */
 export function checkTransactions(
   before: readonly HeldUp[],
   after: readonly HeldUp[],
@@ -94,7 +94,7 @@ const total = (lags: readonly PartitionLag[]): bigint => lags.reduce((sum, { lag
 const read = (lags: readonly PartitionLag[]): bigint =>
   lags.reduce((sum, { committed }) => sum + (committed ?? 0n), 0n)
 
-/** A backlog is well as long as it is worked on between two looks. */
+/** A backlog is good if intake works on it between the two looks. */
 export function checkLag(
   before: readonly PartitionLag[],
   after: readonly PartitionLag[],

@@ -27,7 +27,7 @@ test('schemas that payoutd registered are found, with their compatibility', asyn
   assert.equal(schemas?.state, 'good')
 })
 
-test('schemas that nobody registered are missed, and looking for them registers none', async (t) => {
+test('schemas that nobody registered are reported missing, and the check registers none', async (t) => {
   const { config } = await testLedger(t)
   const prefix = `t${systemIds.uuid()}.`
   for (const _ of ['first', 'second']) {
@@ -50,7 +50,7 @@ test('a weaker compatibility than readers were promised is wrong', () => {
   assert.match(checkSchemas([{ ...subject, compatibility: null }]).what, /of the registry instead of/)
 })
 
-test('a web server that is no registry is not taken for one', async (t) => {
+test('a web server that is no registry is not mistaken for one', async (t) => {
   const server = createHttpServer()
   server.get('/config', () => ({ welcome: 'to another service' }))
   const url = await listen(server, { host: '127.0.0.1', port: 0 })

@@ -26,8 +26,8 @@ type Api = {
 }
 
 /**
- * Reads only, which the client library cannot: its one way to look a schema up registers it. Source: the
- * Confluent API, "Subjects" and "Config".
+ * Only reads. The client library cannot: its one way to look a schema up registers it. Source: the Confluent API, "Subjects" and
+ * "Config".
  */
 function registryApi({ url, auth }: RegistryConnection): Api {
   const base = withoutLastSlashes(url)

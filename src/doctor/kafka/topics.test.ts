@@ -16,12 +16,12 @@ const found = (fields: Partial<TopicSpec> = {}, configs: Record<string, string> 
 })
 const check = (topic: TopicSpec) => checkTopics([WANTED], [topic])
 
-test('a topic that is as wanted, or keeps more, is good', () => {
+test('a topic with the required settings, or better ones, is good', () => {
   assert.equal(check(found()).state, 'good')
   assert.equal(check(found({ partitions: 12 }, { 'retention.ms': '-1' })).state, 'good')
 })
 
-test('a topic that is not there is to be made by migrate', () => {
+test('a missing topic calls for migrate', () => {
   assert.deepEqual(checkTopics([WANTED], []), {
     state: 'wrong',
     what: 'topics are missing: payout.results',
@@ -29,7 +29,7 @@ test('a topic that is not there is to be made by migrate', () => {
   })
 })
 
-test('whatever a topic keeps less of than wanted is named, all at once', () => {
+test('one finding names everything that a topic has less of than required', () => {
   const finding = check(
     found({ partitions: 1, replication: 1 }, { 'retention.ms': '3600000', 'min.insync.replicas': '1' }),
   )
@@ -44,7 +44,7 @@ test('whatever a topic keeps less of than wanted is named, all at once', () => {
   )
 })
 
-test('a topic that forgets a message because of another of its key, or of its own size, is named', () => {
+test('a topic that can delete a message because of a newer one with its key, or because of its own size, is named', () => {
   const wanted = { ...WANTED, configs: { 'cleanup.policy': 'delete', 'retention.bytes': '-1' } }
   const kept = { 'cleanup.policy': 'delete', 'retention.bytes': '-1' }
   const checked = (configs: Record<string, string>) =>
@@ -58,7 +58,7 @@ test('a topic that forgets a message because of another of its key, or of its ow
   assert.match(checked({ 'retention.bytes': '1073741824' }), /retention.bytes 1073741824 instead of -1/)
 })
 
-test('a topic that needs more copies in step than it has cannot be written, and says so', () => {
+test('a topic that needs more in-sync replicas than it has cannot be written, and the finding says so', () => {
   const spec = { ...WANTED, replication: 1, configs: {} }
   const finding = checkTopics([spec], [{ ...spec, configs: { 'min.insync.replicas': '2' } }])
   assert.match(finding.what, /min.insync.replicas 2 but replication 1: nothing can be written/)

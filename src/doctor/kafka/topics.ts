@@ -1,7 +1,7 @@
 import type { TopicSpec } from '../../platform/kafka/admin.ts'
 import { type Finding, good, wrong } from '../examine.ts'
 
-/** Whether every topic is there and keeps its messages as safely, and as long, as it should. */
+/** Whether every topic exists and keeps its messages as safely, and as long, as it should. */
 export function checkTopics(wanted: readonly TopicSpec[], found: readonly TopicSpec[]): Finding {
   const missing = wanted.filter(({ name }) => !found.some((one) => one.name === name))
   if (missing.length > 0) {
@@ -21,7 +21,7 @@ export function checkTopics(wanted: readonly TopicSpec[], found: readonly TopicS
   return good(`${wanted.length} topics, replication ${least}${least < 3 ? ' (production wants 3)' : ''}`)
 }
 
-/** More than wanted is well: more partitions, copies, or a longer memory. */
+/** More than required is good: more partitions, more copies, or longer retention. */
 function differences(wanted: TopicSpec, found: TopicSpec): string[] {
   const faults: string[] = []
   if (found.partitions < wanted.partitions) {
@@ -36,7 +36,7 @@ function differences(wanted: TopicSpec, found: TopicSpec): string[] {
       faults.push(`${name} ${present ?? 'not set'} instead of ${value}`)
     }
   }
-  // KafkaJS asks for acknowledgement by all in-sync replicas: with too few of them nothing can be written.
+  // KafkaJS asks for acknowledgement by all in-sync replicas: with too few of them no write succeeds.
   const inSync = Number(found.configs['min.insync.replicas'] ?? 1)
   if (inSync > found.replication) {
     faults.push(`min.insync.replicas ${inSync} but replication ${found.replication}: nothing can be written`)
@@ -47,5 +47,5 @@ function differences(wanted: TopicSpec, found: TopicSpec): string[] {
 const isEnough = (present: string, wanted: string): boolean =>
   present === wanted || atLeast(present) >= atLeast(wanted)
 
-/** -1 is Kafka's word for "for ever"; of words none is more than another. */
+/** -1 is Kafka's value for "for ever"; a value in words has no order. */
 const atLeast = (value: string): number => (value === '-1' ? Number.POSITIVE_INFINITY : Number(value))

@@ -38,7 +38,7 @@ test('a migrated database passes every check', async () => {
   ])
 })
 
-test('a database without tables is to be migrated', async (t) => {
+test('a database without tables calls for migrate', async (t) => {
   const { db } = await durableDatabase(t, { migrated: false })
   const finding = (await findings(db)).get('migrations')
   assert.match(finding?.what ?? '', /lacks the migrations 0001_ledger/)
@@ -47,7 +47,7 @@ test('a database without tables is to be migrated', async (t) => {
 
 const statement = (text: string) => sql<object>([text] as unknown as TemplateStringsArray)
 
-/** Does `work` as a user who may read and write everything but `payouts`, which he may only read and update. */
+/** Does `work` as a user who may read and write every table except `payouts`, which this user may only read and update. */
 async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database) => Promise<void>) {
   const user = `limited_${systemIds.uuid().replaceAll('-', '')}`
   await db.run(statement(`create role ${user} login password 'limited'`), {})
@@ -69,7 +69,7 @@ async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database
   }
 }
 
-test('rights that are missing are named, table by table', async () => {
+test('missing rights are named, table by table', async () => {
   await asLimitedUser(ours, async (limited) => {
     const finding = (await findings(limited)).get('database rights')
     assert.equal(

@@ -13,7 +13,7 @@ import {
   serverState,
 } from '../sql/server.ts'
 
-/** The oldest server that knows `transaction_timeout`. */
+/** The oldest server version that knows `transaction_timeout`. */
 const OLDEST = 17
 
 export function databaseChecks(db: Database, address: string, clock: Clock): Check[] {
@@ -32,7 +32,7 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
   ]
 }
 
-/** A commit that a crash can undo would let a payout be sent a second time. */
+/** If a crash can undo a commit, payoutd can send a payout a second time. */
 export function checkServer(server: ServerState | undefined, address: string): Finding {
   if (!server)
     return wrong(`the database ${address} does not return its settings`, 'check what listens there')
@@ -61,7 +61,7 @@ export function checkServer(server: ServerState | undefined, address: string): F
   return good(`PostgreSQL ${versionText} at ${address}`)
 }
 
-/** The quickest of some readings: what the way there takes blurs them. */
+/** The quickest of some readings: network delay blurs them. */
 async function databaseClock(db: Database, clock: Clock): Promise<Finding> {
   const readings: ClockReading[] = []
   for (let i = 0; i < 3; i++) {

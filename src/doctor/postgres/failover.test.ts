@@ -8,7 +8,7 @@ import { checkHistory, checkStandbys, failoverChecks } from './failover.ts'
 
 const server = { systemIdentifier: '7710948747581368855', timeline: 3n }
 
-test('another history of the database is wrong until somebody has looked, and says what to do', () => {
+test('another history of the database is wrong until somebody has looked at it, and the finding says what to do', () => {
   const promoted = checkHistory(server, { ...server, timeline: 4n })
   assert.equal(promoted.state, 'wrong')
   assert.match(promoted.what, /from timeline 3 to 4/)
@@ -18,7 +18,7 @@ test('another history of the database is wrong until somebody has looked, and sa
   assert.equal(checkHistory(undefined, server).state, 'good')
 })
 
-test('what a failover would cost is told by what a commit waits for', () => {
+test('what a commit waits for shows what a failover would cost', () => {
   assert.match(checkStandbys({ names: '', synchronousCommit: 'on' }).what, /can lose the last commits/)
   assert.match(checkStandbys({ names: 'one', synchronousCommit: 'on' }).what, /loses no commit/)
   assert.match(checkStandbys({ names: 'one', synchronousCommit: 'remote_apply' }).what, /loses no commit/)
@@ -31,7 +31,7 @@ test('what a failover would cost is told by what a commit waits for', () => {
   }
 })
 
-test('both are asked of a real server', async (t) => {
+test('both checks query a real server', async (t) => {
   const { db } = await freshDatabase(t)
   const [now] = await db.run(serverIdentity, {})
   assert.ok(now)

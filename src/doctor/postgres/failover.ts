@@ -4,7 +4,7 @@ import type { Database } from '../../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import { type StandbySettings, standbySettings } from '../sql/failover.ts'
 
-/** Whether what was committed is still there, and what a failover would cost. */
+/** Whether committed data is still there, and what a failover would cost. */
 export const failoverChecks = (db: Database): Check[] => [
   {
     name: 'database history',
@@ -53,7 +53,10 @@ export function checkStandbys(settings: StandbySettings | undefined): Finding {
   )
 }
 
-/** Whether each standby that may take over has every commit: `one`, `FIRST 1 (one)`, `ANY 2 (one, two)`, and not `one, two`. */
+/**
+ * Whether a commit waits for each standby that may take over: true for `one`, `FIRST 1 (one)`, `ANY 2 (one, two)`, not for `one,
+ * two`.
+ */
 function waitsForEach(names: string): boolean {
   const [, count = '1', list = names] = /^(?:(?:first|any) )? *(\d+) *\((.*)\)$/is.exec(names.trim()) ?? []
   const standbys = list.split(',').map((name) => name.trim())

@@ -11,7 +11,7 @@ const DUMP: HeldSnapshot = {
   ...{ seconds: 2_580, transactions: 90_000 },
 }
 
-test('who keeps a snapshot for long is named, with what it slows and what to do', () => {
+test('whoever keeps a snapshot for long is named, with what it slows and what to do', () => {
   const found = checkSnapshots(
     [DUMP, { ...DUMP, kind: 'prepared transaction', name: 'two-phase', application: null }],
     true,
@@ -29,7 +29,7 @@ test('a snapshot of some minutes is no reason to warn', () => {
   assert.equal(checkSnapshots([{ ...DUMP, seconds: 590 }], true).state, 'good')
 })
 
-test("a standby's snapshot, whose age the server does not tell, is judged by the transactions since", () => {
+test("a standby's snapshot, whose age the server does not report, is measured in transactions since", () => {
   const slot: HeldSnapshot = {
     ...{ kind: 'replication slot', name: 'standby_1', role: null, application: null },
     ...{ seconds: null, transactions: 99_999 },
@@ -43,7 +43,7 @@ test("a standby's snapshot, whose age the server does not tell, is judged by the
 
 const statement = (text: string) => sql<object>([text] as unknown as TemplateStringsArray)
 
-test("a role without superuser's rights finds who keeps a snapshot, and says that it does not see since when", async (t) => {
+test("a role without superuser's rights finds who keeps a snapshot, and reports that it cannot see its age", async (t) => {
   const { db, url } = await freshDatabase(t)
   const user = `limited_${systemIds.uuid().replaceAll('-', '')}`
   await db.run(statement(`create role ${user} login password 'limited'`), {})

@@ -4,10 +4,10 @@ import { type HeldSnapshot, heldSnapshots, seesEverySession } from '../../querie
 import { type Check, type Finding, good, warning } from '../examine.ts'
 
 const OLD_SECONDS = 600
-/** Where the server does not tell since when: dispatch makes as many in some minutes at full speed. */
+/** For a snapshot whose age the server does not report: dispatch makes as many in some minutes at full speed. */
 const MANY_TRANSACTIONS = 100_000
 
-/** Whether somebody keeps what has ended from being cleared out of the indexes of what waits. */
+/** Whether somebody keeps a snapshot that prevents the removal of ended rows from the indexes of what waits. */
 export const snapshotChecks = (db: Database): Check[] => [
   {
     name: 'snapshots',

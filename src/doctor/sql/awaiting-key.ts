@@ -2,7 +2,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 export type AwaitingKey = { merchantId: string; keyId: number; count: number }
 
-/** Payouts that wait for a key, by the id of that key: the first byte of what it sealed. */
+/** Payouts that wait for a key, by the id of that key: the first byte of the sealed value. */
 export const awaitingKey = sql<object, AwaitingKey>`
   select merchant_id, key_id, count(*)::int as count
   from (

@@ -1,6 +1,6 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** What a commit waits for beside the server's own disk; `names` is empty where it waits for no standby. */
+/** What a commit waits for besides the server's own disk; `names` is empty if it waits for no standby. */
 export type StandbySettings = { names: string; synchronousCommit: string }
 
 export const standbySettings = sql<object, StandbySettings>`

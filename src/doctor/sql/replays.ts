@@ -1,6 +1,6 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** `topics`: the log, and as it was called before its id was kept. */
+/** `topics`: the log, under its current name and under the one from before payoutd kept its id. */
 type Ranges = { topics: string[]; partitions: number[]; lows: bigint[]; highs: bigint[] }
 
 /** How many of the dead letters that the topic holds were replayed. */

@@ -20,7 +20,7 @@ export const serverClock = sql<object, { shown: Instant }>`select clock_timestam
 
 export type MissingRight = { on: string; privilege: string }
 
-/** Rights that are missing, as src/ledger/tables/grants.ts gives them: those on partitions are never asked for. */
+/** Rights that are missing, compared with src/ledger/tables/grants.ts. payoutd never needs rights on partitions. */
 export const missingRights = sql<{ onlyRead: string[]; onlyAddedTo: string[] }, MissingRight>`
   select c.relname::text as on, lower(wanted.privilege) as privilege
   from pg_class c
@@ -33,7 +33,7 @@ export const missingRights = sql<{ onlyRead: string[]; onlyAddedTo: string[] }, 
   select 'keep_history', 'execute' where not has_function_privilege('keep_history(integer)', 'execute')
   order by 1, 2`
 
-/** Whether what people did could be changed or deleted by this role. */
+/** Whether this role could change or delete the record of what people did. */
 export const canRewriteActs = sql<object, { can: boolean }>`
   select has_table_privilege('operator_acts', 'UPDATE') or has_table_privilege('operator_acts', 'DELETE')
     or pg_has_role(relowner, 'usage') as can from pg_class where oid = 'operator_acts'::regclass`

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** Commands of one merchant that wait in the ledger, counted up to a bound, and when the first of them was set aside. */
+/** Commands of one merchant that wait in the ledger, counted up to a bound, and when intake set the first of them aside. */
 export type SetAside = { merchantId: string; count: number; since: Instant }
 
 export const setAsideByMerchant = sql<{ countUpTo: number }, SetAside>`

@@ -18,24 +18,24 @@ test('a balance that fell by what was paid is explained', () => {
   assert.equal(verdict(at(1_000), at(400), paise(600)), 'explained 0')
 })
 
-test('money that left and was not paid is missing', () => {
+test('money that left without a payout is missing', () => {
   assert.equal(verdict(at(1_000), at(399), paise(600)), 'missing 1')
 })
 
-test('money that came in is told, and hides what left', () => {
+test('money that came in is reported, and hides money that left', () => {
   assert.equal(verdict(at(1_000), at(450), paise(600)), 'more 50')
 })
 
-test('what was in flight at either end may be on one side or the other', () => {
-  // Taken off the balance there already, and not paid here yet.
+test('what was in flight at either end may be on either side', () => {
+  // Deducted from the balance already, and not paid here yet.
   assert.equal(verdict(at(1_000), at(300, 100), paise(600)), 'in-flight 0')
   assert.equal(verdict(at(1_000), at(299, 100), paise(600)), 'missing 1')
-  // Taken off before, and paid since.
+  // Deducted before, and paid since.
   assert.equal(verdict(at(900, 100), at(400), paise(600)), 'in-flight 0')
   assert.equal(verdict(at(900, 100), at(401), paise(600)), 'more 1')
 })
 
-test('a gap that what was in flight may fill is told with what may fill it', () => {
+test('a gap that payouts in flight may fill is reported with the amount that may fill it', () => {
   const gapOf = (...given: Parameters<typeof explain>) => {
     const moved = explain(...given)
     return 'gap' in moved && [moved.gap, moved.allowance]

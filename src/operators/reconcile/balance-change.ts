@@ -3,32 +3,32 @@ import { pages } from '../../platform/postgres/pages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { paidBetween, type Reconciliation, type Snapshot, snapshotNear } from './sql/reconciliations.ts'
 
-/** How the balance moved between two moments at which it was told, beside what was paid. */
+/** How the balance moved between two reports of it, compared with what was paid. */
 export type BalanceChange =
   | { kind: 'unknown' }
-  /** The gateway did not tell the balance when the run began. */
+  /** The gateway did not report the balance when the run began. */
   | { kind: 'untold' }
   | {
       /**
-       * `explained`: there is no gap. `in-flight`: it is within the allowance. `missing`: more left than that, by
-       * `rest`. `more`: `rest` came in besides, such as a top-up or payins.
+       * `explained`: there is no gap. `in-flight`: it is within the allowance. `missing`: `rest` more left than that. `more`:
+       * `rest` came in besides, such as a top-up or payins.
        */
       kind: 'explained' | 'in-flight' | 'missing' | 'more'
       from: Snapshot
       to: Snapshot
-      /** What payouts that ended between took, fees included. */
+      /** What the payouts that ended between the two reports cost, fees included. */
       paid: Paise
-      /** By how much more left than that; negative: less. */
+      /** How much more left than `paid`; negative: less. */
       gap: Paise
-      /** What was in flight or in review where it may account for the gap: at the end, for a negative one at the beginning. */
+      /** What was in flight or in review and may explain the gap: at the end, or for a negative gap at the beginning. */
       allowance: Paise
-      /** What of the gap is beyond the allowance; never negative. */
+      /** The part of the gap beyond the allowance; never negative. */
       rest: Paise
     }
 
 /**
  * How the balance of a run's account moved over its period: from the snapshot nearest to its beginning to the one nearest to its
- * end. `unknown` where these are the same, or there is none.
+ * end. `unknown` if these are the same, or there is none.
  */
 export async function balanceChangeOver(
   { merchantId, accountId, periodFrom, periodTo, balance }: Reconciliation,
@@ -51,8 +51,8 @@ export async function balanceChangeOver(
 }
 
 /**
- * Whether what was paid explains how the balance moved. What was in flight at either end may stand on one side of the
- * balance or on the other, so it is allowed for. Money that came in can hide money that is missing.
+ * Whether the payouts explain how the balance moved. A payout in flight at either end may or may not be deducted from that
+ * balance, so this allows for it. Money that came in can hide money that is missing.
  */
 export function explain(from: Snapshot, to: Snapshot, paid: Paise): BalanceChange {
   const gap = paise(from.balance - to.balance - paid)

@@ -2,7 +2,7 @@ import type { Paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { isSameUtr, utrKey } from '../../domain/utr.ts'
 
-/** A payment on a statement of the gateway's or the bank's. `row`: as a spreadsheet shows it. */
+/** A payment on a statement of the gateway or the bank. `row`: as a spreadsheet shows it. */
 export type StatementLine = {
   row: number
   utr: string | null
@@ -23,7 +23,7 @@ export type StatementKind =
   | 'payout-twice'
   | 'utr-of-two-payouts'
 
-/** `here` and `there` as in a Difference; `row` is null for what the statement does not have. */
+/** `here` and `there` as in a Difference; `row` is null if the statement does not have the payment. */
 export type StatementDifference = {
   kind: StatementKind
   row: number | null
@@ -34,13 +34,12 @@ export type StatementDifference = {
 }
 
 type Pair = { line: StatementLine; payout: StatedPayout }
-/** A line whose UTR several payouts have, so that nobody can tell whose it is. */
+/** A line whose UTR several payouts have, so that nobody can say which one it paid. */
 type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
 
 /**
- * Everything in which a statement and payoutd do not say the same. `named` are the payouts that its lines name, whenever
- * they were accepted and whatever became of them. `missing` tells which of some paid payouts, which the statement should
- * have, it does not have.
+ * Every difference between a statement and payoutd. `named` are the payouts that its lines name, whenever they were accepted and
+ * whatever their state. `missing` returns those of the paid payouts which the statement should have and does not.
  */
 export function compareStatement(
   lines: readonly StatementLine[],
@@ -67,7 +66,7 @@ export function compareStatement(
   }
 }
 
-/** A line belongs to the payout of its UTR, or else to that of its order number. */
+/** A line belongs to the payout with its UTR, or else to the one with its order number. */
 function pair(
   lines: readonly StatementLine[],
   named: readonly StatedPayout[],
@@ -87,7 +86,7 @@ function pair(
   return { pairs, disputes, strangers }
 }
 
-/** One transfer cannot stand on a statement twice: the second is another payment, or a mistake. */
+/** A statement cannot have one transfer twice: the second is another payment, or a mistake. */
 function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
   const first = new Map<string, number>()
   return lines.flatMap(({ row, utr }) => {
@@ -100,7 +99,7 @@ function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
   })
 }
 
-/** Two lines for one payout are two payments of it, or a mistake. A UTR that comes again is told by `utrTwice`. */
+/** Two lines for one payout are two payments of it, or a mistake. `utrTwice` reports a repeated UTR. */
 function payoutTwice(pairs: readonly Pair[]): StatementDifference[] {
   const first = new Map<string, number>()
   const utrs = new Set<string>()
@@ -123,7 +122,7 @@ const utrOfTwoPayouts = (disputes: readonly Dispute[]): StatementDifference[] =>
     ),
   )
 
-/** Money left for no payout of ours. */
+/** Money left, and none of our payouts explains it. */
 const onlyInStatement = (strangers: readonly StatementLine[]): StatementDifference[] =>
   strangers.map(({ row, utr, amount }) => ({
     kind: 'only-in-statement',
@@ -154,7 +153,7 @@ const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
       : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
   )
 
-/** Found by the UTR. A line with the order number of another payout, or of none of ours, says that it paid that one. */
+/** Found by the UTR. A line with the order number of another payout, or of none of ours, claims to have paid that one. */
 const ordersDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
   pairs.flatMap(({ line, payout }) =>
     line.mchOrderNo === null || payout.orderNo === line.mchOrderNo

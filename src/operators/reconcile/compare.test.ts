@@ -93,7 +93,7 @@ for (const [what, ours, theirs, found] of DIFFER) {
   })
 }
 
-test('all that differs is told at once', () => {
+test('one comparison reports all differences', () => {
   const kinds = compare(here(), there({ amount: paise(1), fee: paise(1), utr: 'X', agentpayOrderId: 'Y' }))
   assert.deepEqual(
     kinds.map(({ kind }) => kind),
@@ -126,7 +126,7 @@ function compareAll(
   return [...differences, ...missing(paid)]
 }
 
-test('a statement that says the same as payoutd has no difference', () => {
+test('a statement that agrees with payoutd has no difference', () => {
   const payouts = [paid(1), paid(2), paid(3)]
   assert.deepEqual(
     compareAll([line(3), line(1), line(2, { utr: null, mchOrderNo: 'O2' })], payouts, payouts),
@@ -134,11 +134,11 @@ test('a statement that says the same as payoutd has no difference', () => {
   )
 })
 
-test('a payout of another period that is on the statement is no difference', () => {
+test('a payout of another period on the statement is no difference', () => {
   assert.deepEqual(compareAll([line(1), line(2)], [paid(1)], [paid(1), paid(2)]), [])
 })
 
-test('a UTR that two payouts have is told as theirs, and neither is called missing from the statement', () => {
+test('a UTR that two payouts have is reported as theirs, and neither is called missing from the statement', () => {
   const payouts = [paid(1, { utr: 'U' }), paid(2, { utr: 'U' }), paid(3)]
   const found = compareAll([line(2, { utr: 'U', mchOrderNo: 'O2' }), line(3)], payouts, payouts)
   assert.deepEqual(
@@ -147,7 +147,7 @@ test('a UTR that two payouts have is told as theirs, and neither is called missi
   )
 })
 
-test('each way in which a statement can differ is told by its kind', () => {
+test('each way in which a statement can differ is reported under its own kind', () => {
   const payouts = [paid(1), paid(2), paid(3), paid(4), paid(5)]
   const failed = paid(6, { state: 'failed', utr: null })
   const found = compareAll(
@@ -176,7 +176,7 @@ test('each way in which a statement can differ is told by its kind', () => {
   )
 })
 
-test('a UTR in letters of another case is the same UTR, in whatever it is looked for', () => {
+test('a UTR in other letter case is the same UTR in every lookup', () => {
   const lines = [line(1, { utr: 'utr1' }), line(1, { row: 9 }), line(2, { utr: 'utr2', mchOrderNo: 'O2' })]
   assert.deepEqual(
     compareAll(lines, [paid(1), paid(2)], [paid(1), paid(2)]).map(({ kind, row }) => `${kind} row ${row}`),
@@ -188,7 +188,7 @@ test('a UTR in letters of another case is the same UTR, in whatever it is looked
   assert.deepEqual(compare(here({ utr: 'utr1' }), there({ utr: 'UTR1' })), [])
 })
 
-test('a second payment of one payout is told, whatever its lines leave out', () => {
+test('a second payment of one payout is reported, whatever its lines leave out', () => {
   const byOrder = (row: number) => line(1, { row, utr: null, mchOrderNo: 'O1' })
   const other = line(1, { row: 9, utr: 'UTR11', mchOrderNo: 'O1' })
   for (const [lines, found] of [
@@ -215,7 +215,7 @@ test('a second payment of one payout is told, whatever its lines leave out', () 
   }
 })
 
-test('a line with the UTR of one payout and the order number of another, or of none, is told with both', () => {
+test('a line with the UTR of one payout and the order number of another, or of none, is reported with both', () => {
   const failed = paid(2, { state: 'failed', utr: null })
   const wrong = (mchOrderNo: string) =>
     compareAll([line(1, { mchOrderNo })], [paid(1)], [paid(1), failed]).map(

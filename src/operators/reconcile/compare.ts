@@ -3,11 +3,11 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { isSameUtr } from '../../domain/utr.ts'
 
-/** One payout as payoutd has it. `reversed`: a person has confirmed that its transfer came back after it was paid. */
+/** One payout in payoutd's ledger. `reversed`: a person has confirmed that its transfer came back after it was paid. */
 export type Here = Pick<Payout, 'state' | 'amount' | 'fee' | 'utr' | 'agentpayOrderId'> & {
   reversed: boolean
 }
-/** The same as the gateway answered about its order; null: that it has no such order. */
+/** The same from the gateway's answer about its order; null: it has no such order. */
 export type There = Omit<OrderReport, 'mchOrderNo' | 'errorMessage' | 'exchange'> | null
 
 export type DifferenceKind =
@@ -23,59 +23,59 @@ export type DifferenceKind =
   | 'utr'
   | 'order-id'
 
-/** What both sides say of one thing, amounts in paise. `none`: nothing. */
+/** What each side says about one thing, amounts in paise. `none`: nothing. */
 export type Difference = { kind: DifferenceKind; here: string; there: string }
 
-/** Everything in which the two do not say the same. Empty: they agree. */
+/** Every difference between the two. Empty: they agree. */
 export const compare = (here: Here, there: There): Difference[] =>
   COMPARISONS.flatMap((find) => find(here, there) ?? [])
 
 type LedgerComparison = (here: Here, there: There) => Difference | null
 
-/** Called paid, and the gateway does not say so. A transfer that came back shows like this until it is confirmed. */
+/** Paid here, but not at the gateway. A transfer that came back looks like this until a person confirms it. */
 const paidHereOnly: LedgerComparison = (here, there) =>
   here.state === 'paid' && (isOpen(there) || (there?.status === 'failed' && !here.reversed))
     ? { kind: 'paid-here-only', here: here.state, there: there?.status ?? 'none' }
     : null
 
-/** The money has left, for a payout that has ended without it. */
+/** The money has left, but the payout has ended here without a payment. */
 const paidThereOnly: LedgerComparison = (here, there) =>
   there?.status === 'success' && endedUnpaid(here)
     ? { kind: 'paid-there-only', here: here.state, there: there.status }
     : null
 
-/** A person has confirmed that the transfer came back, and the gateway says that it is paid. */
+/** A person has confirmed that the transfer came back, but the gateway reports it as paid. */
 const reversedHereOnly: LedgerComparison = (here, there) =>
   here.reversed && there?.status === 'success'
     ? { kind: 'reversed-here-only', here: 'reversed', there: there.status }
     : null
 
-/** The money may leave yet, for a payout that has ended without it. */
+/** The money may still leave, but the payout has ended here without a payment. */
 const openThereOnly: LedgerComparison = (here, there) =>
   there && isOpen(there) && endedUnpaid(here)
     ? { kind: 'open-there-only', here: here.state, there: there.status }
     : null
 
-/** The gateway knows more than it has told, or than was asked; a query settles it. */
+/** The gateway knows more than payoutd has received; a query settles the payout. */
 const notHeardHere: LedgerComparison = (here, there) =>
   there && !isEnd(here.state) && (hasEnded(there) || (isOpen(there) && !mayBeThere(here)))
     ? { kind: 'not-heard-here', here: here.state, there: there.status }
     : null
 
-/** The gateway has named the order before, or is said to have paid it, and now it has no such order. */
+/** The gateway named the order before, or the payout counts as paid, and now the gateway has no such order. */
 const missingThere: LedgerComparison = (here, there) =>
   there === null && (here.state === 'paid' || here.state === 'processing' || here.agentpayOrderId !== null)
     ? { kind: 'missing-there', here: here.state, there: 'none' }
     : null
 
-/** A status that is not in the contract says nothing. */
+/** A status outside the contract says nothing. */
 const unlistedStatus: LedgerComparison = (here, there) =>
   there?.status === 'unlisted' ? { kind: 'unlisted-status', here: here.state, there: there.status } : null
 
 const amountDiffers: LedgerComparison = (here, there) =>
   there && there.amount !== here.amount ? differ('amount', here.amount, there.amount) : null
 
-/** Of what both call paid. What the gateway does not tell is not compared; so for the next two. */
+/** For payouts that both sides call paid. Skips what the gateway does not report; so do the next two. */
 const feeDiffers: LedgerComparison = (here, there) =>
   bothPaid(here, there) && there?.fee != null && there.fee !== here.fee
     ? differ('fee', here.fee, there.fee)
@@ -111,7 +111,7 @@ const isOpen = (there: There): boolean => there?.status === 'pending' || there?.
 const hasEnded = (there: There): boolean => there?.status === 'success' || there?.status === 'failed'
 const bothPaid = (here: Here, there: There): boolean => here.state === 'paid' && there?.status === 'success'
 const endedUnpaid = ({ state }: Here): boolean => isEnd(state) && state !== 'paid'
-/** A payout of which it is no news that the gateway has it. */
+/** It is no news that the gateway has this payout. */
 const mayBeThere = ({ state }: Here): boolean =>
   state === 'processing' || state === 'submitting' || state === 'review'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/running/clock.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 
-/** Lets at most so many through in a second, evenly. */
+/** Lets at most so many callers through per second, evenly. */
 export class Pace {
   readonly #everyMs: number
   readonly #clock: Clock

@@ -66,7 +66,7 @@ async function reconciling(t: TestContext) {
 
 const unanswered: QueryAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
 
-test('where both sides say the same, every payout of the period that was sent is asked about and agrees', async (t) => {
+test('if both sides agree, the run asks about every payout of the period that was sent, and each agrees', async (t) => {
   const { pay, db, reconcile } = await reconciling(t)
   await pay('p1', 'p2', 'p3', 'old')
   await db.run(backdate, { payoutId: 'old', minutes: 300 })
@@ -79,7 +79,7 @@ test('where both sides say the same, every payout of the period that was sent is
   assert.ok(agrees(report))
 })
 
-test('a payout agrees with a statement that has its UTR in letters of another case', async (t) => {
+test('a payout agrees with a statement that has its UTR in other letter case', async (t) => {
   const { pay, db, reconcile } = await reconciling(t)
   await pay('p1')
   await db.run(change, { payoutId: 'p1', utr: 'hdfcn1', state: null, fee: null })
@@ -88,7 +88,7 @@ test('a payout agrees with a statement that has its UTR in letters of another ca
   assert.deepEqual((await reportOf(run, [line], db)).statement?.differences, [])
 })
 
-test('what differs is listed, the oldest first, and no payout is changed', async (t) => {
+test('the run lists what differs, the oldest first, and changes no payout', async (t) => {
   const { pay, send, ended, orderNo, db, reconcile } = await reconciling(t)
   await pay('utr', 'fee', 'failed', 'agrees')
   await send('unheard')
@@ -113,7 +113,7 @@ test('what differs is listed, the oldest first, and no payout is changed', async
   assert.deepEqual(await db.run(everything, {}), before)
 })
 
-test('with --settle what a run found is applied like any other evidence, and a contradiction is an anomaly', async (t) => {
+test('--settle applies what a run found like any other evidence, and a contradiction becomes an anomaly', async (t) => {
   const { pay, send, ended, orderNo, db, ledger, deps, settle, reconcile } = await reconciling(t)
   await pay('failed')
   await send('unheard')
@@ -138,7 +138,7 @@ test('with --settle what a run found is applied like any other evidence, and a c
   )
 })
 
-test('what is settled was told when the gateway was asked, which is no time before it was sent', async (t) => {
+test('--settle dates evidence to the moment of the query, which is after the payout was sent', async (t) => {
   const { send, ended, orderNo, reconcile } = await reconciling(t)
   await send('p1')
   await ended(orderNo('p1'))
@@ -154,7 +154,7 @@ test('what is settled was told when the gateway was asked, which is no time befo
   assert.deepEqual(others, [])
 })
 
-test('a run that is to be settled is not over before that is, and goes on without --settle as well', async (t) => {
+test('a run with --settle finishes only when everything is settled, and also goes on without --settle', async (t) => {
   const { send, ended, orderNo, db, deps, settle, reconcile } = await reconciling(t)
   await send('p1')
   await ended(orderNo('p1'))
@@ -172,7 +172,7 @@ test('a run that is to be settled is not over before that is, and goes on withou
 const messageIds = sql<object, { eventId: string }>`select event_id from outbox`
 const forgetUtr = sql<object>`update payouts set utr = null, fee = null`
 
-test('with --settle a UTR and a fee that a callback left out are completed, and published once', async (t) => {
+test('--settle completes a UTR and a fee that a callback left out, and publishes them once', async (t) => {
   const { pay, db, deps, settle, reconcile } = await reconciling(t)
   await pay('p1')
   await db.run(forgetUtr, {})
@@ -188,7 +188,7 @@ test('with --settle a UTR and a fee that a callback left out are completed, and 
   assert.equal(await messages(), before)
 })
 
-test('what differed and was settled by a callback before --settle came to it is told as settled', async (t) => {
+test('a difference that a callback settles before --settle reaches it is reported as settled', async (t) => {
   const { send, ended, orderNo, db, deps, settle, reconcile } = await reconciling(t)
   await send('p1', 'p2')
   const [first, second] = [await ended(orderNo('p1')), await ended(orderNo('p2'))]
@@ -201,7 +201,7 @@ test('what differed and was settled by a callback before --settle came to it is 
   assert.deepEqual([differing, totals.settled], [[], 2])
 })
 
-test('what has ended on neither side is counted, and so is what came back', async (t) => {
+test('the run counts payouts that are open on both sides, and payouts that came back', async (t) => {
   const { pay, send, deps, orderNo, db, reconcile } = await reconciling(t)
   await pay('back', 'paid')
   await db.run(reverse, { payoutId: 'back' })
@@ -225,7 +225,7 @@ test('what has ended on neither side is counted, and so is what came back', asyn
   assert.deepEqual([paidHere, paidThere, reversed, amountReversed, open], [2, 1, 1, AMOUNT, 1])
 })
 
-test('a run that was interrupted goes on where it stood, and asks about nothing twice', async (t) => {
+test('an interrupted run resumes where it stopped, and asks about nothing twice', async (t) => {
   const { send, deps, reconcile } = await reconciling(t)
   const payouts = Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, '0')}`)
   await send(...payouts)
@@ -252,7 +252,7 @@ test('a run that was interrupted goes on where it stood, and asks about nothing 
   assert.notEqual(third.run.reconciliationId, first.run.reconciliationId)
 })
 
-test('a payout of which the gateway does not tell is asked about again, and a run without it is not finished', async (t) => {
+test('the run asks again about a payout that the gateway does not answer about, and does not finish without it', async (t) => {
   const { pay, deps, orderNo, reconcile } = await reconciling(t)
   await pay('p1', 'p2')
   const questions: string[] = []
@@ -270,7 +270,7 @@ test('a payout of which the gateway does not tell is asked about again, and a ru
   assert.ok(agrees(again.report))
 })
 
-test('a gateway that tells nothing is not asked about everything', async (t) => {
+test('the run stops asking a gateway that answers nothing', async (t) => {
   const { ledger, config, db, reconcile } = await reconciling(t)
   await accepted(
     ledger,
@@ -290,7 +290,7 @@ test('a gateway that tells nothing is not asked about everything', async (t) => 
   assert.equal(inVain, questions)
 })
 
-test('payouts of an account that the settings lack, however many, keep nobody from asking about the others, and it is named', async (t) => {
+test('payouts of an account that the settings lack, however many, do not stop the run; the report names the account', async (t) => {
   const { pay, db, deps, reconcile } = await reconciling(t)
   await pay('p1', 'p2')
   const ids = Array.from({ length: 40 }, (_, i) => `before-${String(i).padStart(2, '0')}`)
@@ -305,7 +305,7 @@ test('payouts of an account that the settings lack, however many, keep nobody fr
   assert.deepEqual([ending, inVain, missing, report.listed, report.asked], ['all-asked', 40, ['gone'], 42, 2])
 })
 
-test('a payout that is settled while it is asked about does not differ', async (t) => {
+test('a payout that is settled while the run asks about it does not differ', async (t) => {
   const { send, ended, orderNo, deps, settle, reconcile } = await reconciling(t)
   await send('p1')
   const answer = await ended(orderNo('p1'))
@@ -320,7 +320,7 @@ test('a payout that is settled while it is asked about does not differ', async (
   assert.deepEqual(report.differing, [])
 })
 
-test('how the balance moved is told from the second run on; what no payout explains is missing', async (t) => {
+test('the second run on reports how the balance moved; what no payout explains is missing', async (t) => {
   const { pay, ended, client, db, reconcile } = await reconciling(t)
   assert.deepEqual((await reconcile()).report.balance, { kind: 'unknown' })
   await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
@@ -332,7 +332,7 @@ test('how the balance moved is told from the second run on; what no payout expla
     ['explained', 2n * (AMOUNT + FEE), 2n * (AMOUNT + FEE)],
   )
 
-  // Past the ledger, so that nobody here knows of it.
+  // Past the ledger, so that payoutd does not know of it.
   await client.apply(
     { ...command('x', { amount: paise(AMOUNT) }), mchOrderNo: 'X1', notifyUrl: 'http://127.0.0.1:9/never' },
     { mayStillSend: () => true },
@@ -347,7 +347,7 @@ test('how the balance moved is told from the second run on; what no payout expla
 
 const paidElsewhere = sql<object>`update payouts set account_id = 'former' where payout_id = 'elsewhere'`
 
-test('the balance of another account explains nothing, nor does what was paid from there', async (t) => {
+test('the balance of another account explains nothing, nor does what was paid from that account', async (t) => {
   const { pay, db, reconcile } = await reconciling(t)
   await reconcile({}, { accountId: 'former' })
   await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
@@ -360,7 +360,7 @@ test('the balance of another account explains nothing, nor does what was paid fr
   await pay('elsewhere')
   await db.run(paidElsewhere, {})
   const { balance } = (await reconcile()).report
-  // What the sandbox paid there it took off the one balance that it has.
+  // The sandbox has only one balance, and deducted that payment from it.
   assert.ok('paid' in balance)
   assert.deepEqual([balance.paid, balance.gap], [AMOUNT + FEE, AMOUNT + FEE])
 })
@@ -374,7 +374,7 @@ for (const [kept, forget] of [
   ['beside it', []],
   ['in the history alone', [forgetWhen]],
 ] as const)
-  test(`a UTR and a fee that are told later explain no money of that period, where the moment of payment is kept ${kept}`, async (t) => {
+  test(`a UTR and a fee that are reported later explain no money of that period, where the moment of payment is kept ${kept}`, async (t) => {
     const { send, settle, orderNo, ended, client, db, reconcile } = await reconciling(t)
     await send('p1')
     const whole = await ended(orderNo('p1'))
@@ -383,7 +383,7 @@ for (const [kept, forget] of [
     for (const each of forget) await db.run(each, {})
     await reconcile()
     await db.run(runsEarlier, { minutes: 120 })
-    // Past the ledger, and as large as what is completed now.
+    // Past the ledger, and as large as the payment that is completed now.
     await client.apply(
       { ...command('x', { amount: paise(AMOUNT) }), mchOrderNo: 'X1', notifyUrl: 'http://127.0.0.1:9/never' },
       { mayStillSend: () => true },
@@ -395,7 +395,7 @@ for (const [kept, forget] of [
     assert.deepEqual([balance.kind, balance.paid, balance.gap], ['missing', 0n, AMOUNT + FEE])
   })
 
-test('a payout that was paid before anybody kept the moment, and whose history is gone, counts by its last update', async (t) => {
+test('a payout that was paid before payoutd kept the moment, and whose history is gone, counts by its last update', async (t) => {
   const { pay, db, reconcile } = await reconciling(t)
   await reconcile()
   await db.run(runsEarlier, { minutes: 120 })
@@ -406,7 +406,7 @@ test('a payout that was paid before anybody kept the moment, and whose history i
   assert.deepEqual([balance.kind, balance.paid], ['explained', AMOUNT + FEE])
 })
 
-test('the totals of a run have what stood here at each answer, whenever the report is read', async (t) => {
+test("the totals of a run use the ledger's state at each answer, whenever the report is read", async (t) => {
   const { pay, send, settle, ended, orderNo, client, db, reconcile } = await reconciling(t)
   await pay('p1')
   await send('open')
@@ -429,7 +429,7 @@ for (const [when, endsIn] of [
   ['the last', 1],
 ] as const) {
   for (const isTakenOff of [true, false]) {
-    test(`a payout that ends while ${when} balance is asked for, ${isTakenOff ? 'and is' : 'but is not'} taken off it, is not missing`, async (t) => {
+    test(`a payout that ends during the query for ${when} balance, ${isTakenOff ? 'and is' : 'but is not'} deducted from it, is not missing`, async (t) => {
       const { pay, send, settle, ended, orderNo, client, db, deps, accountId } = await reconciling(t)
       await pay('p1')
       await send('p2')

@@ -34,33 +34,33 @@ export type FoundOrder = Extract<QueryAnswer, { kind: 'found' }>
 export type AskDeps = {
   db: Database
   /**
-   * Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. Null: the settings lack
-   * that account, so nobody can ask.
+   * Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. Resolves to null if the
+   * settings lack that account, so that nobody can ask.
    */
   query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer | null>
-  /** The ordinary way for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
+  /** Applies that account's report about an order as evidence of the moment of the query; null: the run changes no payout. */
   settle:
     | ((mchOrderNo: string, answer: FoundOrder, accountId: string | null, askedAt: Instant) => Promise<void>)
     | null
   ratePerSecond: number
   clock: Clock
-  /** Ends the asking; what was under way is still stored. */
+  /** Ends the run; a query under way is still stored. */
   signal: AbortSignal
   onProgress: (asked: number, listed: number) => void
 }
 
-/** How often a payout is asked about that the gateway does not tell of, within one run. */
+/** How often one run asks about a payout while the gateway does not answer about it. */
 const PASSES = 3
-/** How often a payout is looked at again that moves while it is asked about. */
+/** How often the run looks again at a payout that moves during its query. */
 const LOOKS = 3
 
-/** The run that was interrupted, to go on with, by its id; null: there is none. */
+/** The interrupted run with this id, to resume; null: there is none. */
 export const findReconciliation = async (
   db: Database,
   reconciliationId: string,
 ): Promise<Reconciliation | null> => (await db.run(reconciliationById, { reconciliationId }))[0] ?? null
 
-/** The run about this period that was interrupted, or else a new one, for which the balance of this account is asked. */
+/** Resumes the interrupted run about this period, or opens a new one and asks for the balance of this account. */
 export async function openReconciliation(
   { accountId, ...period }: { merchantId: string; accountId: string; from: Instant; to: Instant },
   { db, ids, balance }: { db: Database; ids: Ids; balance: () => Promise<BalanceAnswer> },
@@ -86,15 +86,14 @@ export async function openReconciliation(
 }
 
 /**
- * What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of; `missing`:
- * accounts that the settings lack, because of which some of them were not.
+ * The result of the queries. `run`: its state now. `inVain`: payouts that the run asked about now without an answer; `missing`:
+ * accounts that the settings lack, so that the run could not ask about their payouts.
  */
 export type QueriedPayout = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
 
 /**
- * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
- * they are to be settled, about those that differ once more. A run of which everything was told is finished; any other
- * goes on when it is called again.
+ * Asks the gateway about every payout of the run without an answer so far, compares, and stores the differences; with `settle`,
+ * asks once more about those that differ. A run with all answers is finished; any other resumes at the next call.
  */
 export async function askAll(run: Reconciliation, deps: AskDeps): Promise<QueriedPayout> {
   const { db } = deps
@@ -139,7 +138,7 @@ async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promis
   return tally
 }
 
-/** How far a run is. */
+/** How far a run has come. */
 export async function progressOf(
   { reconciliationId }: Reconciliation,
   db: Database,
@@ -157,7 +156,7 @@ export async function progressOf(
   return all
 }
 
-/** `missing`: the account that the settings lack, where it is to be asked about. */
+/** `missing`: the account to ask, if the settings lack it. */
 async function askOne(
   run: Reconciliation,
   payoutId: string,
@@ -193,7 +192,7 @@ async function askOne(
   return 'told'
 }
 
-/** What moves while it is asked about would differ from an answer of before. */
+/** A payout that moves during its query would differ from an answer about its earlier state. */
 async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: AskDeps) {
   for (let look = 1; ; look++) {
     const { now: askedAt, ...before } = await read()

@@ -20,24 +20,24 @@ import {
 } from './sql/payouts.ts'
 import type { Reconciliation } from './sql/reconciliations.ts'
 
-/** Everything that a run found. Amounts in paise. */
+/** Everything that a run found, amounts in paise. */
 export type Report = {
   run: Reconciliation
-  /** Payouts of the period, and those of which the gateway told. */
+  /** Payouts of the period, and how many of them the gateway answered about. */
   listed: number
   asked: number
-  /** Between these moments: what was told of before is not asked again. */
+  /** The first and the last answer: the run does not ask again about payouts that it has an answer for. */
   firstTold: Instant | null
   lastTold: Instant | null
   totals: ReconcileTotals
   /** The oldest first. */
   differing: Differing[]
   balance: BalanceChange
-  /** Null where none was given. */
+  /** Null: no statement was given. */
   statement: { lines: number; amount: Paise; differences: StatementDifference[] } | null
 }
 
-/** What a run found until now, beside the lines of a statement if there is one. By pages, so that it may be large. */
+/** What a run has found so far, with the lines of a statement if there is one. Reads by pages, so that a run may be large. */
 export async function reportOf(
   run: Reconciliation,
   lines: readonly StatementLine[] | null,
@@ -53,7 +53,7 @@ export async function reportOf(
   }
 }
 
-/** How a run stands: of how many payouts the gateway told, how many differ, how many were settled. */
+/** The state of a run: how many payouts the gateway answered about, how many differ, how many were settled. */
 export async function standOf(run: Reconciliation, db: Database) {
   const { settled } = await totalsOf(run, db)
   const { listed, asked } = await progressOf(run, db)
@@ -118,7 +118,7 @@ async function besideStatement(
   return { lines: lines.length, amount, differences }
 }
 
-/** Whether everything was told, and nothing differs. */
+/** Whether the gateway answered about every payout, and nothing differs. */
 export const agrees = ({ listed, asked, differing, balance, statement }: Report): boolean =>
   asked === listed &&
   differing.length === 0 &&

@@ -14,7 +14,7 @@ function read(t: TestContext, text: string) {
   return readStatement(file)
 }
 
-test('columns stand in any order, others are passed over, and amounts may have paise and commas', async (t) => {
+test('columns stand in any order, other columns are ignored, and amounts may have paise and commas', async (t) => {
   const text =
     'Date,"Amount",narration,UTR,order_no\r\n2026-11-20,"1,00,000.50","salary, ""Nov""",UTR1,\r\n\r\n,500,,,P2\r\n,₹7.5,,U 3,P3\r\n'
   assert.deepEqual(await read(t, text), [
@@ -24,7 +24,7 @@ test('columns stand in any order, others are passed over, and amounts may have p
   ])
 })
 
-test('a statement of which a row cannot be read is refused, with every row', async (t) => {
+test('a statement with an unreadable row is refused, and the error names every such row', async (t) => {
   await assert.rejects(read(t, 'utr,amount\nU1,12.345\n,5\nU3,\nU4,1,00,000.00\nU5,7,\n'), (error) => {
     assert.ok(error instanceof UnreadableFile)
     assert.deepEqual(error.faults, [
@@ -37,7 +37,7 @@ test('a statement of which a row cannot be read is refused, with every row', asy
   })
 })
 
-test('an amount that a comma without quotes cuts in two is refused, also where the row is no longer for it', async (t) => {
+test('an amount that an unquoted comma splits in two is refused, even if the row is no longer for it', async (t) => {
   const text = 'utr,amount,remark,date\nU1,50,000\nU2,1,50,000.00\nU3,₹50,000,\nU4,50.00,000\nU5,50,1000\n'
   await assert.rejects(read(t, text), (error) => {
     assert.ok(error instanceof UnreadableFile)
@@ -49,10 +49,10 @@ test('an amount that a comma without quotes cuts in two is refused, also where t
   })
 })
 
-test('a statement in which a column stands twice is refused', async (t) => {
+test('a statement that has a column twice is refused', async (t) => {
   await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" stands twice/)
 })
 
-test('a statement without its columns is refused by their names', async (t) => {
+test('a statement that lacks columns is refused, and the error names them', async (t) => {
   await assert.rejects(read(t, 'date,paid\n'), /no column "utr"; the statement has no column "amount"/)
 })

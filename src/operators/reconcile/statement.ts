@@ -13,9 +13,9 @@ const FAULTS_TOLD = 10
 const SHIFTED = 'it has more cells than the header: quote what holds a comma, such as "1,00,000.00"'
 
 /**
- * The lines of a statement: CSV in UTF-8 whose header names the columns `utr` and `amount` (rupees, with paise or
- * without), and maybe `order_no`; others are passed over. Throws UnreadableFile, with what is wrong in which row: with
- * half a statement nothing can be compared.
+ * Reads the lines of a statement: CSV in UTF-8 whose header names the columns `utr` and `amount` (rupees, with or without paise),
+ * and optionally `order_no`; it ignores others. Throws UnreadableFile with the fault of each row: half a statement cannot be
+ * compared.
  */
 export async function readStatement(path: string): Promise<StatementLine[]> {
   const records = readRecords(createReadStream(path), createHash('sha256'))
@@ -64,7 +64,7 @@ function readLine(
   return { row, utr, amount: amount.amount, mchOrderNo }
 }
 
-/** A statement may hold what payoutd never pays: paise. */
+/** A statement may have paise, which payoutd never pays. */
 function rupees(text: string): Rupees {
   const [, whole, fraction = ''] = /^(.*?)(?:\.(\d{1,2}))?$/.exec(text.trim()) ?? []
   const read = rupeesToPaise(whole ?? '')

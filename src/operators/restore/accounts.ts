@@ -5,38 +5,38 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { orderAt } from './sql/list.ts'
 
-/** One gateway account of the merchant, as it is asked. */
+/** One gateway account of the merchant that the recovery asks. */
 export type AskedAccount = {
   accountId: string
   settingsHash: string
   queryPolicy: QueryPolicy
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
-  /** The presence check of this account: `found` is told of every order that was found. */
+  /** The presence check of this account: call `found` with every order that was found. */
   presenceCheck: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
 }
 
-/** The gateway accounts of a merchant by which a recovery asks, and those by which it cannot. */
+/** The gateway accounts of a merchant that a recovery can ask, and those that it cannot. */
 export type Accounts = {
-  /** The account in the settings, and former ones behind it. */
+  /** The account in the settings, then former ones. */
   accounts: readonly [AskedAccount, ...AskedAccount[]]
-  /** Accounts of the merchant, in words, that the settings lack: nobody can ask there. */
+  /** Accounts of the merchant, in words, that the settings lack: nobody can ask them. */
   missing: readonly string[]
 }
 
 /** Where a payout may be. */
 export type Whereabouts = {
-  /** The account that alone may have it; null: any of several, of which none promises anything for another. */
+  /** The only account that may have it; null: any of several may, and no account's promise covers another. */
   accountId: string | null
-  /** By which the answers about it are judged: that of its account, or the strictest of several. */
+  /** How to judge the answers about it: by the policy of its account, or the strictest of several. */
   queryPolicy: QueryPolicy
-  /** Accounts, in words, that may have it and that nobody can ask, as the settings lack them; null: there are none. */
+  /** Accounts, in words, that may have it but that nobody can ask, because the settings lack them; null: there are none. */
   lacking: string | null
-  /** One of these is known to have been used for it. */
+  /** payoutd knows that one of these was used for it. */
   isAway: boolean
 }
 
-/** Also a payout of which one account is known: an attempt that the ledger lost may have gone to any other. */
+/** Considers all accounts even if the ledger knows one: an attempt that the ledger lost may have gone to any other. */
 export function whereabouts({ accountId }: Payout, { accounts, missing }: Accounts): Whereabouts {
   const isAway = accountId !== null && !accounts.some((account) => account.accountId === accountId)
   const lacking = isAway ? `account ${accountId}` : missing.join(', ') || null
@@ -64,8 +64,8 @@ function strictest(accounts: Accounts['accounts']): QueryPolicy {
 export type FoundAt = { accountId: string; report: OrderReport }
 
 /**
- * What all accounts say of one payout. `failed` is the first of its orders where no account has one that did not fail;
- * `unconfirmed`: an account said that it has none while it finds nothing that is known to exist.
+ * What all accounts report about one payout. `failed`: the first of its orders, if no account has one that did not fail;
+ * `unconfirmed`: an account reported that it has none, but it finds nothing that is known to exist.
  */
 export type AccountAnswers =
   | { kind: 'alive' | 'failed'; found: FoundAt }
@@ -73,7 +73,7 @@ export type AccountAnswers =
   | { kind: 'silent' }
   | { kind: 'unconfirmed' }
 
-/** Asks each account, the one that is known to have been used first, until one has an order that did not fail. */
+/** Asks each account, the one known to have been used first, until one has an order that did not fail. */
 export async function askAccounts(
   payout: Payout,
   orderNo: string,
@@ -94,7 +94,7 @@ export async function askAccounts(
       failed ??= found
       continue
     }
-    // At an account that the ledger does not know to have been used for it, no order may be known to exist.
+    // The ledger may know of no order at an account that it does not know to have been used.
     const isUnused =
       payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
     if (!isUnused && !(await account.presenceCheck.holds())) return { kind: 'unconfirmed' }

@@ -24,7 +24,7 @@ const forgetMessages = sql<object>`delete from outbox`
 const stored = sql<object, { anomalyId: string; kind: string; at: number; isOpen: boolean }>`
   select anomaly_id, kind, at, acknowledged_at is null as is_open from anomalies order by anomaly_id`
 
-/** A payout that was paid and came back, as the gateway said. */
+/** A payout that was paid and came back, as the gateway reported. */
 async function world(t: TestContext) {
   const { ledger, db, codec, pay, ended, orderNo } = await besideSandbox(t)
   await pay('p')
@@ -52,7 +52,7 @@ async function world(t: TestContext) {
   }
 }
 
-test('that the money of a paid payout came back is told of after the restore that lost it, and is confirmed by that', async (t) => {
+test('a recovery restores the anomaly that the money of a paid payout came back, and the operator can confirm the return by it', async (t) => {
   const lost = await world(t)
   const [before] = await lost.stored()
   assert.equal((await reversePayout(REVERSE, lost.ledger)).kind, 'reversed')
@@ -69,7 +69,7 @@ test('that the money of a paid payout came back is told of after the restore tha
   )
 })
 
-test('what was said of a payout that failed counts against its end again', async (t) => {
+test('a report against the end of a failed payout counts again', async (t) => {
   const lost = await world(t)
   await lost.db.run(failUnpaid, {})
   await decided(lost.ledger, 'p', (payout) => {
@@ -87,7 +87,7 @@ test('what was said of a payout that failed counts against its end again', async
 const failUnpaid = sql<object>`update payouts set state = 'failed', said_otherwise = null`
 const saidOtherwise = sql<object, { saidOtherwise: string | null }>`select said_otherwise from payouts`
 
-test('what the ledger has stays as it is, also acknowledged, and of others nothing is read back', async (t) => {
+test('anomalies in the ledger stay as they are, acknowledged or not, and nothing is read back of other merchants', async (t) => {
   const lost = await world(t)
   const [{ anomalyId: id } = { anomalyId: '' }] = await lost.stored()
   await acknowledgeAnomalies({ merchantId: 'acme', anomalyIds: [id], ...WHO }, lost.db)
@@ -101,7 +101,7 @@ test('what the ledger has stays as it is, also acknowledged, and of others nothi
   assert.equal(await lost.recall(['bolt']), 0)
 })
 
-test('an anomaly about an order or a payin has the same id as before, and one that only counts others is left out', async (t) => {
+test('an anomaly about an order or a payin keeps its id, and one that only counts others is left out', async (t) => {
   const lost = await world(t)
   const about: Anomaly = {
     ...{ merchantId: 'acme', payoutId: null, orderNo: 'C7', kind: 'contradiction', detail: 'failed' },

@@ -18,9 +18,9 @@ type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'
 const PAGE = 1_000
 
 /**
- * Gives fenced merchants the anomalies back that were published and that the database lost: the gateway says nothing twice of
- * its own accord, so nobody else would tell of them, such as that the money of a paid payout came back. They are open, and not
- * published again; what was said on the wire is lost. Those that only count others are left out. Returns how many there were.
+ * Gives fenced merchants back the anomalies that were published and that the database lost. The gateway never repeats a report of
+ * its own accord, so nothing else would show them, for example that the money of a paid payout came back. They are open, and not
+ * published again; their wire evidence is lost. Anomalies that only count others are left out. Returns how many there were.
  */
 export async function recallAnomalies(
   merchantIds: readonly string[],

@@ -8,7 +8,10 @@ import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { faultsOf, lockCancelRequested } from './sql/list.ts'
 
-/** Cancels or refuses what was to be while the merchant was fenced, or leaves it to a person. Returns the payoutIds. */
+/**
+ * Cancels or rejects the payouts for which that was due while the merchant was fenced, or leaves them to a person. Returns their
+ * payoutIds.
+ */
 export async function cancelRequested(
   tx: Transaction,
   merchantId: string,
@@ -26,8 +29,8 @@ export async function cancelRequested(
 }
 
 /**
- * What becomes of payouts whose commands break rules, once it is known that the gateway has none of them: they are rejected,
- * and one that was sent once all the same is a person's to decide about.
+ * Decides about payouts whose commands break rules, once payoutd knows that the gateway has none of them: it rejects them, but
+ * leaves one that was sent all the same to a person.
  */
 export async function refusals(
   tx: Transaction,

@@ -10,14 +10,14 @@ const topics = topicNames()
 const topic = topics.commands
 const id = 'log'
 const signal = new AbortController().signal
-/** Of the first, Kafka has dropped ten messages; the third was never written to. */
+/** Kafka has dropped ten messages of the first; the third was never written to. */
 const ENDS = [
   { id, partition: 0, low: 10n, high: 30n },
   { id, partition: 1, low: 0n, high: 5n },
   { id, partition: 2, low: 0n, high: 0n },
 ]
 
-test('a recovery waits until intake has taken in all that Kafka held, and counts what it no longer holds as taken', async (t) => {
+test('a recovery waits until intake has stored everything that Kafka held, and counts what Kafka no longer holds as stored', async (t) => {
   const { db } = await freshDatabase(t)
   await standAt({ db, topics }, 0, { offset: 4n, logId: id })
   await standAt({ db, topics }, 1, { offset: 5n, logId: 'of a topic that was made again' })
@@ -39,7 +39,7 @@ test('a recovery waits until intake has taken in all that Kafka held, and counts
   }
 })
 
-test('where nothing is taken in for a minute it says what is left', async (t) => {
+test('if intake stores nothing for a minute, the recovery reports what is left', async (t) => {
   const { db } = await freshDatabase(t)
   let now = 0
   const clock = { ...systemClock, monotonic: () => (now += 31_000) }

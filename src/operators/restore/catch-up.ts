@@ -7,17 +7,17 @@ export type CatchUpDeps = {
   db: Database
   clock: Clock
   signal: AbortSignal
-  /** How many messages are still to be taken in. */
+  /** How many messages intake has yet to store. */
   onBehind: (behind: bigint) => void
 }
 
-/** `stuck`: nothing was taken in for a minute. */
+/** `stuck`: intake stored nothing for a minute. */
 export type CaughtUp = { kind: 'caught-up' | 'interrupted' } | { kind: 'stuck'; behind: bigint }
 
 const STUCK_MS = 60_000
 const LOOK_EVERY_MS = 500
 
-/** Waits until intake, which runs in other processes, has taken in everything that the commands' topic held. */
+/** Waits until intake, which runs in other processes, has stored everything that the commands topic held. */
 export async function untilCaughtUp(
   topic: string,
   ends: readonly PartitionEnd[],

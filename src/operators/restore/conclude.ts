@@ -29,13 +29,13 @@ import { noteLoss } from './sql/server-identity.ts'
 export type ConcludeDeps = Accounts & {
   ledger: Ledger
   decisions: Pick<Decisions, 'applyEvidence'>
-  /** Who asks, and why. */
+  /** Who recovers, and why. */
   who: Decided
 }
 
 /**
- * Stores what all accounts said of one payout of the list, what that comes to, and tells its lost result. Resolves to whether
- * that was enough to know. Throws an ExpectedFailure where other settings of the merchant are in force.
+ * Stores what all accounts reported about one payout of the list, applies it, and publishes the result that was lost. Resolves to
+ * whether the answers were enough. Throws an ExpectedFailure if other settings of the merchant are in force.
  */
 export async function conclude(
   key: Payout,
@@ -66,7 +66,7 @@ export async function conclude(
   })
 }
 
-/** Adopted meanwhile, others would judge otherwise. */
+/** Other settings, adopted meanwhile, would decide otherwise. */
 async function demandSettings(
   tx: Transaction,
   { merchantId }: Fence,
@@ -85,7 +85,7 @@ async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void>
   await tx.run(noteLoss, {})
 }
 
-/** None of the accounts that are asked has it: so many times is that said until it is believed. */
+/** None of the accounts asked has it: counts that answer until there are enough to believe it. */
 async function concludeAbsence(
   tx: Transaction,
   payout: Payout,
@@ -112,7 +112,7 @@ function foundAbsent(payout: Payout, { lacking }: Whereabouts): RecoveryFinding 
   return awaitsRefusal(payout) ? 'rejected' : 'never-sent'
 }
 
-/** `sent`: an attempt is known that the ledger lost. */
+/** `sent`: payoutd knows of an attempt that the ledger lost. */
 async function absent(
   tx: Transaction,
   payout: Payout,
@@ -125,9 +125,9 @@ async function absent(
   const left = where.lacking === null ? [] : [leftUnasked(payout, where)]
   const isAnywhere = where.accountId === null
   const mayBeAlive = sent || (isAnywhere && payout.accountId === null && payout.doubted)
-  // Whoever decides about it wants to know that the gateway has no such order.
+  // The person who decides about it wants to know that the gateway has no such order.
   if (state === 'review' || (mayBeAlive && where.lacking === null)) {
-    // Whoever does not find an order that there was may have asked at another account than has it.
+    // If the gateway had the order once and does not find it now, payoutd may be asking the wrong account.
     const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
     const soleAccount = had ? null : where.accountId
     const accountId = mayBeAlive ? soleAccount : payout.accountId
@@ -136,7 +136,7 @@ async function absent(
   return where.lacking === null && awaitsRefusal(payout) ? refusals(tx, [payout], exchange) : left
 }
 
-/** What failed at another account than is known to have been used for it, which the settings lack. */
+/** The order failed at one account, but the account known to have been used is another, which the settings lack. */
 function leftAsItIs(payout: Payout, where: Whereabouts): RestoredPayout {
   const decision = leftUnasked(payout, where)
   return {
@@ -147,14 +147,14 @@ function leftAsItIs(payout: Payout, where: Whereabouts): RestoredPayout {
 }
 
 /**
- * Of a payout that may be at an account which nobody can ask: it is not sent to another. One that the ledger knows to be at an
- * account which the settings have may be there by an attempt that it lost.
+ * For a payout that may be at an account which nobody can ask: it is not sent to another. If the ledger knows an account and the
+ * settings have it, the payout may still be at another by an attempt that the ledger lost.
  */
 function leftUnasked(payout: Payout, { lacking, isAway }: Whereabouts): Decision {
   const { state, accountId } = payout
   if (isEnd(state) || (state === 'review' && accountId !== null)) return { nothing: true }
   const note = `the settings lack ${lacking}, where the payout may be: add it to formerAccounts`
-  // It may be alive at that one, and no other promises anything for it.
+  // It may be alive at that account, and no other account promises anything for it.
   const doubted = isAway ? payout : { ...payout, accountId: null, doubted: true, absenceConfirmed: false }
   const after = state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
   return { change: { before: payout, after, source: 'OPERATOR', exchange: { note } } }

@@ -6,14 +6,14 @@ import { silentLogger } from '../../platform/log.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 
 /**
- * Why payouts may have been sent that a ledger without payouts knows nothing of; null: nothing was ever published there.
- * Rejects where Kafka does not tell.
+ * Why payouts may have been sent that a ledger without payouts knows nothing of; null: nothing was ever published there. Rejects
+ * if Kafka does not answer.
  */
 export type EarlierLedger = () => Promise<string | null>
 
 const WITHIN_MS = 10_000
 
-/** By what Kafka holds, or held: the end of a topic stays where it was when its messages have gone. */
+/** Decides by the end offsets of the topics, which stay in place when Kafka deletes the messages. */
 export const earlierLedger =
   (connection: KafkaConnection, { events, results }: Topics): EarlierLedger =>
   async () => {

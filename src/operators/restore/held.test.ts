@@ -12,7 +12,7 @@ const now = async ({ ledger }: LostLedger) =>
 const wave = async (lost: LostLedger) => (await lost.wave()).map(({ payoutId }) => payoutId)
 const later = { notBefore: Date.now() + 3_600_000 }
 
-describe('what was published as held for a person, and is not by a ledger that was set back, is held again:', () => {
+describe('a payout that was published as held for a person is held again by a ledger that was set back:', () => {
   test('a duplicate whose command is read before that of the earlier payment', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
@@ -27,7 +27,7 @@ describe('what was published as held for a person, and is not by a ledger that w
     assert.deepEqual(await brokenVersions(lost.ledger), [])
   })
 
-  test('one that has a schedule besides', async (t) => {
+  test('one that also has a schedule', async (t) => {
     const lost = await lostLedger(t)
     await lost.read('p')
     await lost.read('q', later)
@@ -46,7 +46,7 @@ describe('what was published as held for a person, and is not by a ledger that w
     assert.deepEqual(await now(lost), ['q held schedule'])
   })
 
-  test('also where the ledger that was set back has told that it is queued before it was recovered', async (t) => {
+  test('even if the set-back ledger published it as queued before the recovery', async (t) => {
     const lost = await lostLedger(t)
     await lost.read('p')
     await lost.read('q')
@@ -67,7 +67,7 @@ describe('what was published as held for a person, and is not by a ledger that w
     assert.deepEqual(await wave(lost), ['q'])
   })
 
-  test('bank details that changed since the beneficiary was paid, which is known only once it was read back', async (t) => {
+  test('bank details that changed since the beneficiary was paid, which only the read-back shows', async (t) => {
     const lost = await lostLedger(t)
     const read = () => lost.read('q', { beneficiaryId: 'asha', accountNo: '999999999999' })
     await lost.send({ beneficiaryId: 'asha' })

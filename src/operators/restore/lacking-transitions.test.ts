@@ -36,7 +36,7 @@ const requested = sql<object, { cancelRequest: string | null }>`select cancel_re
 
 type LackingLedger = Awaited<ReturnType<typeof world>>
 
-/** A payout that was sent once, and of which more was published (\`lose\`) than the ledger has then. */
+/** A payout that was sent once. `lose` publishes more of it than the ledger keeps. */
 async function world(t: TestContext) {
   const lost = await lostLedger(t)
   const { ledger, db } = lost
@@ -81,7 +81,7 @@ async function world(t: TestContext) {
   }
 }
 
-test('nobody calls a payout failed while a recovery has yet to tell whether it was sent', async (t) => {
+test('nobody calls a payout failed before the recovery knows whether it was sent', async (t) => {
   const lost = await world(t)
   await lost.leaseEnds()
   await lost.expires()
@@ -91,7 +91,7 @@ test('nobody calls a payout failed while a recovery has yet to tell whether it w
   })
 })
 
-test('what was sent once more before it was called failed is for a person again, though the versions of that are passed', async (t) => {
+test('a payout that was sent once more before a person called it failed goes to review again, though the ledger is past those versions', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(async () => {
     await lost.toldLater()
@@ -113,7 +113,7 @@ test('what was sent once more before it was called failed is for a person again,
   assert.deepEqual(await lost.now(), ['failed 7 2', 'held 1 0'])
 })
 
-test('what was queued to be sent again before it was called failed may have been sent, and is for a person again', async (t) => {
+test('a payout that was queued for a resend before a person called it failed may have been sent, and goes to review again', async (t) => {
   const lost = await world(t)
   await lost.leaseEnds()
   await lost.expires()
@@ -128,7 +128,7 @@ test('what was queued to be sent again before it was called failed may have been
 })
 
 for (const aloneIs of ['event', 'result', null] as const)
-  test(`a payment that was published (${aloneIs ?? 'both'}) is a person's to weigh, though it was called failed above its version`, async (t) => {
+  test(`a payment that was published (${aloneIs ?? 'both'}) goes to a person, though the payout was called failed above its version`, async (t) => {
     const lost = await world(t)
     const sent = (await lost.published()).length
     const published = await lost.lose(() => lost.callBack())
@@ -143,7 +143,7 @@ for (const aloneIs of ['event', 'result', null] as const)
     assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
   })
 
-test('a failure that was published is told as lost, though the ledger came to a payment above its version, which stands', async (t) => {
+test('a published failure is reported as lost if the ledger reached a payment above its version, and the payment stands', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(async () => {
     await lost.leaseEnds()
@@ -159,7 +159,7 @@ test('a failure that was published is told as lost, though the ledger came to a 
   assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['paid 6 1'], ['end-published']])
 })
 
-test('a recovery that is run again tells nothing of an end that the ledger itself came to', async (t) => {
+test('a second run of the recovery reports nothing about an end that the ledger itself reached', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(() => lost.callBack())
   await lost.leaseEnds()
@@ -174,7 +174,7 @@ test('a recovery that is run again tells nothing of an end that the ledger itsel
   assert.deepEqual([await told(), await lost.db.run(lossFound, {})], [once, []])
 })
 
-test('what was published as to be cancelled is not sent once more, though the ledger came to other versions since', async (t) => {
+test('a payout that was published as to be cancelled is not sent once more, though the ledger reached other versions since', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(async () => {
     await decided(lost.ledger, 'p', (payout) => cancel(payout, 'OPERATOR', words(WHO)))
@@ -194,7 +194,7 @@ test('what was published as to be cancelled is not sent once more, though the le
 })
 
 for (const wasTold of ['processing', 'failed'] as const)
-  test(`what the gateway calls failed once the ledger was set back stays so, though it was published as ${wasTold} before: there is one attempt`, async (t) => {
+  test(`a failure that the gateway reports after the ledger was set back stands, though the payout was published as ${wasTold} before: there is one attempt`, async (t) => {
     const lost = await world(t)
     const published = await lost.lose(async () => {
       await lost.answer('processing')
@@ -206,7 +206,7 @@ for (const wasTold of ['processing', 'failed'] as const)
     assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['failed 4 1'], []])
   })
 
-describe('of a ledger that was set back twice before anybody ran the recovery', () => {
+describe('a ledger that was set back twice before anybody ran the recovery', () => {
   async function setBackTwice(t: TestContext, first: (lost: LackingLedger) => Promise<unknown>) {
     const lost = await world(t)
     const published = await lost.lose(() => first(lost))
@@ -219,7 +219,7 @@ describe('of a ledger that was set back twice before anybody ran the recovery', 
     return { lost, recover: async () => lost.recover([...published, ...(await lost.published())], ABSENT) }
   }
 
-  test('a recovery that is run again counts no attempt once more', async (t) => {
+  test('a second run of the recovery counts no attempt twice', async (t) => {
     const { lost, recover } = await setBackTwice(t, async (lost) => {
       await lost.toldLater()
       await lost.sentAgain()
@@ -231,7 +231,7 @@ describe('of a ledger that was set back twice before anybody ran the recovery', 
     assert.deepEqual(await lost.now(), after)
   })
 
-  test('what was to be cancelled in the first story is so, whatever was told in the second', async (t) => {
+  test('a request to cancel in the first story holds, whatever the second story published', async (t) => {
     const { lost, recover } = await setBackTwice(t, async (lost) => {
       await decided(lost.ledger, 'p', (payout) => cancel(payout, 'OPERATOR', words(WHO)))
       await lost.toldLater()
@@ -240,7 +240,7 @@ describe('of a ledger that was set back twice before anybody ran the recovery', 
     assert.notEqual((await lost.db.run(requested, {}))[0]?.cancelRequest, null)
   })
 
-  test('a payment of the first story is a person’s to weigh, though the second ends otherwise', async (t) => {
+  test('a payment of the first story goes to a person, though the second story ends otherwise', async (t) => {
     const lost = await world(t)
     const published = await lost.lose(() => lost.callBack())
     published.push(
@@ -256,7 +256,7 @@ describe('of a ledger that was set back twice before anybody ran the recovery', 
   })
 })
 
-test('an end above which the payout was published as for a person to decide about is not taken over', async (t) => {
+test('an end is not taken over if the payout was published as in review above it', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(async () => {
     await lost.answer('failed')

@@ -15,9 +15,9 @@ type Runs = Pick<Database, 'run'>
 const PAGE = 2_000
 
 /**
- * Of transitions that were published, those that the ledger's own story of their payouts lacks, whatever their versions: since
- * it was set back it has given versions anew, as leases, deadlines and people go on. Of a payout that is paid only ends, and
- * none of one whose story begins earlier than what is kept of it.
+ * Returns the published transitions that the ledger's own story of their payouts lacks, whatever their versions: since it was set
+ * back, leases, deadlines and people have used those versions again. For a paid payout it compares only ends; it skips payouts
+ * whose story begins earlier than the history that the ledger keeps.
  */
 export async function lackedOf<Each extends PassedTransition>(
   db: Runs,
@@ -34,7 +34,7 @@ export async function lackedOf<Each extends PassedTransition>(
   return places.map(({ place }) => told[place - 1] as Each)
 }
 
-/** What was published of a locked payout under versions that it has come to otherwise, in its order. */
+/** What was published of a locked payout under versions that the ledger has since used otherwise, in order. */
 export async function passedBy(
   tx: Transaction,
   payout: Payout,
@@ -48,7 +48,7 @@ export async function passedBy(
   return lacked.map(({ transition }) => transition).sort((a, b) => a.version - b.version)
 }
 
-/** The same for many payouts, compared some at a time, so that no more is held than what is lacked. */
+/** The same for many payouts, compared a page at a time, so that it holds only what the ledger lacks. */
 export class Passed {
   readonly #ledger: Ledger
   readonly #onLacked: (key: PayoutKey, transition: PublishedTransition) => void
@@ -64,7 +64,7 @@ export class Passed {
     if (this.#unseen.length >= PAGE) await this.compare()
   }
 
-  /** What is left, once everything was read. */
+  /** Compares the rest, once everything was read. */
   async compare(): Promise<void> {
     const told = this.#unseen
     this.#unseen = []

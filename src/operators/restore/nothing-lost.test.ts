@@ -36,7 +36,7 @@ async function takeOver(reason: string): Promise<void> {
   })
 }
 
-test("on a person's word that nothing was lost a fence of payoutd's comes down, and who said so is kept", async () => {
+test('when a person vouches that nothing was lost, a fence that payoutd raised comes down, and payoutd records who vouched', async () => {
   await failover()
   assert.deepEqual(await lowerFence('acme', who, ledger), { merchantId: 'acme', kept: null })
   assert.deepEqual([...(await fencedMerchants(db))], ['globex'])
@@ -44,7 +44,7 @@ test("on a person's word that nothing was lost a fence of payoutd's comes down, 
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /it is not fenced/)
 })
 
-test('it stays where evidence came of something that the ledger lacks, of whatever merchant', async () => {
+test('the fence stays if evidence arrived of something that the ledger lacks, of any merchant', async () => {
   await failover()
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
@@ -56,7 +56,7 @@ test('it stays where evidence came of something that the ledger lacks, of whatev
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })
 
-test('it stays where such evidence came again that had come before', async () => {
+test('the fence stays if such evidence arrived again after an earlier time', async () => {
   await failover()
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
@@ -72,7 +72,7 @@ test('it stays where such evidence came again that had come before', async () =>
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
 })
 
-test('a fence that a person raised, or a recovery that has begun, is not lowered', async () => {
+test('a fence that a person raised, or with a recovery under way, stays up', async () => {
   await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
   await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'restored' })
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /meera raised the fence \(restored\)/)
@@ -89,7 +89,7 @@ for (const [steps, kept] of [
   [1n, null],
   [2n, /something else than one failover \(the database went over from timeline -1 to 1/],
 ] as const)
-  test(`${steps} failovers that nobody of payoutd saw leave a fence that ${kept ? 'such a word does not take' : 'it takes'} down`, async (t) => {
+  test(`${steps} failovers that no payoutd process saw leave a fence that ${kept ? 'such a word does not take' : 'it takes'} down`, async (t) => {
     const world = await lostLedger(t)
     await world.send()
     await world.lose()
@@ -103,7 +103,7 @@ for (const [steps, kept] of [
     assert.equal((await world.wave()).length, kept ? 0 : 1)
   })
 
-test('a word about the last failover says nothing of one before, which nobody has recovered from', async () => {
+test('vouching for the last failover does not cover an earlier one that nobody has recovered from', async () => {
   await failover()
   await takeOver('it went back, by plan')
   const { kept } = await lowerFence('acme', who, ledger)
@@ -120,7 +120,7 @@ for (const [found, isLost] of [
   ['the gateway has, and nobody was told of', true],
   ['was lost by nobody', false],
 ] as const)
-  test(`what a recovery of one merchant finds that ${found} is ${isLost ? 'a' : 'no'} loss to who vouches for another`, async (t) => {
+  test(`if a recovery of one merchant finds that ${found}, that is ${isLost ? 'a' : 'no'} loss for who vouches for another`, async (t) => {
     const lost = await lostLedger(t)
     const isPublished = found === 'was published and lost'
     if (isPublished) await lost.send()
@@ -138,7 +138,7 @@ for (const [found, isLost] of [
 
 const another = sql<{ reason: string }>`update ledger_server set predecessor = ${'reason'}`
 
-test('where another ledger published before, it comes down by the name of its merchant alone', async (t) => {
+test('if another ledger published before, the fence comes down only when the operator names its merchant alone', async (t) => {
   const { ledger } = await testLedger(t)
   const [server] = await ledger.db.run(serverIdentity, {})
   assert.ok(server)
@@ -173,7 +173,7 @@ for (const [what, lost, kept] of [
     assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)
   })
 
-test('nor does it come down by the name of a merchant of whom nothing was sent, as the ledger has it, where more was published', async (t) => {
+test('naming a merchant does not help either, if more of it was published than the ledger knows to have been sent', async (t) => {
   const world = await lostLedger(t)
   await world.raise()
   await world.db.run(sql<object>`update merchants set recovery_began = now()`, {})
@@ -182,7 +182,7 @@ test('nor does it come down by the name of a merchant of whom nothing was sent, 
   assert.equal((await lowerFence('acme', { ...said, lacking: null }, world.ledger)).kept, null)
 })
 
-test('a payout that was published and that the ledger lacks is found, but not of a merchant whom it does not have', async (t) => {
+test('a published payout that the ledger lacks is found, but not one of a merchant that the ledger does not have', async (t) => {
   const world = await lostLedger(t)
   await world.send()
   const published = await world.lose()

@@ -14,11 +14,12 @@ import { isOfNewcomers, lossFound } from './sql/server-identity.ts'
 export type Lowered = { merchantId: string; kept: string | null }
 
 /**
- * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
- * payoutd raised, for one step of the server's history and nothing else, only where nothing has shown since that the ledger lacks anything of any merchant, and
- * where nobody has begun to recover this one. `lacking`: what `publishedBeyond` found, which shows that it does. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
- * has begun that cannot end, as none of its orders is known by which the gateway could be asked, and where another ledger has
- * published before this one, which is no failover.
+ * Takes the fence of a merchant down when a person vouches that the server which took over has every commit. It requires that
+ * payoutd raised the fence, for one step of the server's history and nothing else; that nothing has shown since that the ledger
+ * lacks anything of any merchant; and that nobody has begun to recover this one. `lacking`: what `publishedBeyond` found, which
+ * shows a loss. `isNamed`: the person vouches for this merchant alone. That is enough for a recovery that cannot end, because
+ * payoutd knows no order to ask the gateway about, and for a ledger beside topics where another one published before, which is no
+ * failover.
  */
 export function lowerFence(
   merchantId: string,

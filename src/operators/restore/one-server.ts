@@ -4,9 +4,8 @@ import type { Connection, Database } from '../../platform/postgres/postgres.ts'
 import { serverSince } from './sql/server-identity.ts'
 
 /**
- * The ledger as it is on the database server of this moment. Once another one has taken over, whatever would change it
- * rejects with `ExpectedFailure`: what was read and asked before may be lost there, and the fence that stands there is
- * another one.
+ * The ledger on the database server of this moment. Once another server has taken over, every change rejects with
+ * `ExpectedFailure`: the new server may have lost what was read and asked before, and has a fence of its own.
  */
 export async function onThisServer(ledger: Ledger): Promise<Ledger> {
   const began = await noted(ledger.db)

@@ -10,10 +10,10 @@ type Version = PayoutKey & { version: number }
 const PAGE = 2_000
 
 /**
- * A payout of which more was published than the ledger has, in words; null: there is none. Kafka outlives a failover, and
- * nothing is published before it is committed, so this shows what the server that took over lacks, though nothing has come
- * since that tells it. What was published and lost by an earlier failover, and is known as that, counts no more. Reads
- * both topics whole, and changes nothing. Throws where Kafka cannot be read.
+ * A payout, in words, of which more was published than the ledger has; null: there is none. Kafka outlives a failover, and
+ * payoutd publishes nothing before it is committed, so this shows what the new server lacks even if no evidence has arrived
+ * since. It does not count what was published and lost in an earlier failover that payoutd already knows of. Reads both topics
+ * whole, and changes nothing. Throws if Kafka cannot be read.
  */
 export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps): Promise<string | null> {
   const merchants = await ledger.db.run(merchantsBeside, { merchantIds: [] })

@@ -26,7 +26,7 @@ const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 
 const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
-/** As it was when the gateway had accepted it. */
+/** Back to when the gateway had accepted it. */
 const setBack = sql<object>`
   with lost as (delete from attempts where attempt > 1)
   update payouts set state = 'processing', version = 3, attempt = 1, reason = null, utr = null, fee = 500, unreported = false, due_at = now()`
@@ -44,7 +44,7 @@ const contradictions = sql<
 >`select anomaly_id from anomalies where kind = 'contradiction'`
 const known = sql<object, Pick<Payout, 'agentpayOrderId' | 'fee'>>`select agentpay_order_id, fee from payouts`
 
-/** A payout that a person ended, or what else became of it, which was published and lost. */
+/** A payout that a person ended, or that `end` changed otherwise; that was published and then lost. */
 async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Promise<unknown>)) {
   const { ledger, db, codec, send } = await besideSandbox(t)
   const published: WrittenMessage[] = []
@@ -73,7 +73,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
         return DECISIONS.applyEvidence(payout, report, source, TABLE, now)
       }),
-    /** `isEndTold`: what was published before the loss holds the end. */
+    /** `isEndTold`: the end was published before the loss. */
     async recover(meanwhile: () => Promise<void> = () => Promise.resolve(), isEndTold = true) {
       const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       await listOpen(db, raised ?? assert.fail())
@@ -90,7 +90,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
     },
     now: async () => (await db.run(current, {}))[0],
     known: async () => (await db.run(known, {}))[0],
-    /** The results, each event id once. */
+    /** The results, one per event id. */
     async results() {
       const told = new Map<string, string>()
       for (const { topic, eventId, value } of [...published, ...(await db.run(outbox, {}))]) {
@@ -111,7 +111,7 @@ const CASES = [
 ] as const
 
 for (const { said, reported, told } of CASES) {
-  test(`that it was ${said.kind} was published and lost, and then the gateway said ${reported}: a person decides, above all that was told`, async (t) => {
+  test(`${said.kind} was published and lost, and then the gateway reported ${reported}: a person decides, above all published versions`, async (t) => {
     const lost = await world(t, said)
     await lost.callBack(reported)
     assert.deepEqual(await lost.results(), told)
@@ -127,7 +127,7 @@ for (const { said, reported, told } of CASES) {
   })
 }
 
-test('another end under the event id of the one that was published is told of all the same', async (t) => {
+test('another end under the event id of a published end is still reported', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.goOn()
   await lost.callBack('failed')
@@ -137,7 +137,7 @@ test('another end under the event id of the one that was published is told of al
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('whoever decides against what was published last is not asked again by the next recovery', async (t) => {
+test('a person who decides against the last published end is not asked again by the next recovery', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('failed')
   await lost.recover()
@@ -147,7 +147,7 @@ test('whoever decides against what was published last is not asked again by the 
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('a failure that the gateway reports once more does not end what a person is to decide about', async (t) => {
+test('a failure that the gateway reports again does not end a payout in review', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('failed')
   await lost.recover()
@@ -155,7 +155,7 @@ test('a failure that the gateway reports once more does not end what a person is
   assert.equal((await lost.now())?.state, 'review')
 })
 
-test('that it is under way, said late, does not take what a person is to decide about away from them', async (t) => {
+test('a late report that a payout is under way does not take it out of review', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('failed')
   await lost.recover()
@@ -166,13 +166,13 @@ test('that it is under way, said late, does not take what a person is to decide 
   assert.equal((await lost.now())?.state, 'paid')
 })
 
-test('one that ends while it is on the list of the recovery is compared as well', async (t) => {
+test("a payout that ends while it is on the recovery's list is compared too", async (t) => {
   const lost = await world(t, { kind: 'failed' })
   await lost.recover(() => lost.callBack('success'))
   assert.deepEqual(await lost.now(), { state: 'review', version: 6, utr: null })
 })
 
-test('the same end above the version of the ledger is taken over, so that what comes next has an event id of its own', async (t) => {
+test("the same end above the ledger's version is taken over, so that the next message has an event id of its own", async (t) => {
   const lost = await world(t, { kind: 'paid', utr: 'n632611200888' })
   await lost.callBack('success')
   assert.deepEqual(await lost.results(), ['PAID v5', 'PAID v4'])
@@ -185,7 +185,7 @@ test('the same end above the version of the ledger is taken over, so that what c
   assert.deepEqual(await lost.known(), before)
 })
 
-test('what ended below a version under which something else was published goes on above that', async (t) => {
+test('a payout that ended below a version under which something else was published continues above that version', async (t) => {
   const lost = await world(t, { kind: 'failed' })
   await lost.db.run(asIfEndedAtOnce, {})
   await lost.recover(undefined, false)
@@ -193,7 +193,7 @@ test('what ended below a version under which something else was published goes o
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
 
-test('another UTR of what was published as paid is an anomaly, and what is paid stays so', async (t) => {
+test('another UTR than was published as paid is an anomaly, and the payout stays paid', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('success')
   await lost.recover()
@@ -203,7 +203,7 @@ test('another UTR of what was published as paid is an anomaly, and what is paid 
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('another UTR under the event id of what was published as paid is an anomaly too, once', async (t) => {
+test('another UTR under the event id of a published payment is an anomaly too, once', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.goOn()
   await lost.callBack('success')
@@ -215,7 +215,7 @@ test('another UTR under the event id of what was published as paid is an anomaly
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('who decides for the published payment after two ends decides for its fee and number as well', async (t) => {
+test('a decision for the published payment after two ends also takes its fee and number', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   const { agentpayOrderId } = (await lost.known()) ?? assert.fail()
   await lost.callBack('failed')
@@ -225,7 +225,7 @@ test('who decides for the published payment after two ends decides for its fee a
   assert.deepEqual(await lost.known(), { agentpayOrderId, fee: 500n })
 })
 
-test('that a failed payout was paid confirms no return, once a person has called it paid', async (t) => {
+test('once a person has called a failed payout paid, a report that it was paid does not confirm a return', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('failed')
   await lost.callBack('success')
@@ -247,7 +247,7 @@ test('that a failed payout was paid confirms no return, once a person has called
 
 const tries = sql<object, { attempt: number; doubted: boolean }>`select attempt, doubted from payouts`
 
-test('one that a person ended behind a failover, and that was sent once more before it, is theirs to decide about again', async (t) => {
+test('a payout that a person ended after a failover, and that was sent once more before it, goes to review again', async (t) => {
   const lost = await world(t, async (ledger) => {
     const wait = { reason: 'resent', ready: true }
     await decided(ledger, 'p', (p) => change(p, become(p, 'queued', wait), 'OPERATOR', {}))

@@ -23,8 +23,9 @@ type EndedPayout = PayoutKey & { published: Published }
 const PAGE = 1_000
 
 /**
- * What was published of payouts that have ended in the ledger, which may be in another end, or below a version that was
- * published: it lost that, and then the gateway, a person or the clock brought another. They are compared some at a time, so that no more is held than what differs.
+ * Collects what was published of payouts that have ended in the ledger. The published end may be another one, or have a higher
+ * version: the ledger lost it, and then the gateway, a person or the clock brought a new end. Compares a page at a time, so that
+ * it holds only what differs.
  */
 export class OtherEnds {
   readonly #ledger: Ledger
@@ -44,7 +45,10 @@ export class OtherEnds {
     if (this.#unseen.size >= PAGE) await this.#compare()
   }
 
-  /** Once everything was read: those of which another end was published, or a version above theirs, or what their own story lacks. */
+  /**
+   * Call this once everything was read. Returns the payouts with another published end, a higher published version, or a
+   * published transition that their own story lacks.
+   */
   async differing(): Promise<EndedPayout[]> {
     await this.#compare()
     return [...this.#differing.values()]
@@ -76,8 +80,8 @@ export class OtherEnds {
 }
 
 /**
- * Does to a locked payout that has ended what the end does that was published of it, or that it was sent since. Versions go on
- * above all that were published: whoever drops what has an event id that is known would never hear of a return of the money.
+ * Applies to a locked payout that has ended what its published end requires, or that it was sent since. Versions continue above
+ * all published ones: a reader who drops known event ids would otherwise never see a return of the money.
  */
 export async function settleOtherEnd(
   tx: Transaction,
@@ -103,7 +107,7 @@ export async function settleOtherEnd(
 const anomalyAlone = (decision: Decision): Decision =>
   'anomaly' in decision ? { anomaly: decision.anomaly } : { nothing: true }
 
-/** The same payment with another UTR is told once. */
+/** Reports the same payment with another UTR only once. */
 async function isTold(
   tx: Transaction,
   { merchantId, payoutId }: Payout,

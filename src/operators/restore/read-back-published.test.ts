@@ -38,7 +38,7 @@ const current = sql<object, Pick<Payout, 'state' | 'version' | 'attempt' | 'utr'
 const requests = sql<object, { cancelRequest: string | null }>`
   select cancel_request from payouts where payout_id = 'p'`
 const paidAt = sql<object, { paidAt: number }>`select paid_at from payouts where payout_id = 'p'`
-/** As it was when it had just been taken in. */
+/** Back to when intake had just stored it. */
 const setBack = sql<object>`
   update payouts set state = 'queued', reason = null, version = 1, attempt = 0, account_id = null, doubted = false,
     turned_away = false, cancel_request = null, unknown_since = null, fee = null, utr = null, ready = true, due_at = deadline
@@ -48,7 +48,7 @@ const hold = sql<object>`update payouts set state = 'held', reason = 'duplicate'
 const otherRound = sql<object>`update merchants set recovery_round = recovery_round + 1, recovery_began = null`
 const forgetAttempts = sql<object>`delete from attempts`
 
-/** A payout `p`, whose story was published and then lost; and another order, which the gateway is known to have. */
+/** A payout `p`, whose story was published and then lost, and another order that the gateway is known to have. */
 async function world(t: TestContext) {
   const beside = await besideSandbox(t)
   const { ledger, db, codec, client, accountId, config, orderNo } = beside
@@ -200,7 +200,7 @@ const ENDS: [
   ],
 ]
 
-describe('an end that was published and lost is the end, which nobody is told otherwise, and nothing is sent', () => {
+describe('an end that was published and lost stays the end: nobody receives another one, and nothing is sent', () => {
   for (const resendWhenAbsent of [true, false]) {
     for (const [name, end, state] of ENDS) {
       test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
@@ -217,7 +217,7 @@ describe('an end that was published and lost is the end, which nobody is told ot
   }
 })
 
-describe('an end that was published as a result alone is the end as well, and is told as an event', () => {
+describe('an end that was published only as a result is the end as well, and is published as an event', () => {
   for (const resendWhenAbsent of [true, false]) {
     for (const [name, end, state] of ENDS) {
       test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
@@ -235,7 +235,7 @@ describe('an end that was published as a result alone is the end as well, and is
   }
 })
 
-test('what the gateway says against it is an anomaly, and changes nothing', async (t) => {
+test('a gateway report against it is an anomaly, and changes nothing', async (t) => {
   const lost = await world(t)
   await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
   const published = await lost.restore()
@@ -246,7 +246,7 @@ test('what the gateway says against it is an anomaly, and changes nothing', asyn
   assert.deepEqual(await lost.published(), [])
 })
 
-test('an end whose result was not published before the loss is told with what the gateway says of it', async (t) => {
+test('an end whose result was not published before the loss is published with what the gateway reports', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.pay()
@@ -258,7 +258,7 @@ test('an end whose result was not published before the loss is told with what th
   assert.deepEqual(await lost.published(), [`PayoutResult v3 PAID ${answer.report.utr}`])
 })
 
-test('that result is told once, however often the gateway is asked', async (t) => {
+test('that result is published once, however often payoutd asks the gateway', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.pay()
@@ -274,7 +274,7 @@ test('that result is told once, however often the gateway is asked', async (t) =
   assert.deepEqual(await lost.published(), ['PayoutResult v3 PAID'])
 })
 
-test('a return that a person confirms before that result was told is told behind it', async (t) => {
+test('a return that a person confirms before that result was published is published after it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.pay()
@@ -292,7 +292,7 @@ test('a return that a person confirms before that result was told is told behind
 
 const paidByIt = sql<object>`update payouts set state = 'paid', utr = 'banksays1', due_at = null where payout_id = 'known'`
 
-test('an end that was read back with the UTR that another payout has by now is told of', async (t) => {
+test('an end that was read back with a UTR that another payout has by now is reported', async (t) => {
   const lost = await world(t)
   await decidedByPerson(lost, { kind: 'paid', utr: 'BANKSAYS1' })
   const published = await lost.restore()
@@ -301,7 +301,7 @@ test('an end that was read back with the UTR that another payout has by now is t
   assert.deepEqual(await anomaliesOf(lost.ledger), ['utr-of-two'])
 })
 
-test('where the ledger has gone on under the version of the published end, a person decides', async (t) => {
+test('if the ledger has gone on under the version of the published end, a person decides', async (t) => {
   const lost = await world(t)
   await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
   const published = await lost.restore()
@@ -313,7 +313,7 @@ test('where the ledger has gone on under the version of the published end, a per
   assert.deepEqual(await brokenVersions(lost.ledger), [])
 })
 
-test('where the ledger sends under the version of the published end, a person decides, and nobody asked to cancel it', async (t) => {
+test('if the ledger sends under the version of the published end, a person decides, and no request to cancel is invented', async (t) => {
   const lost = await world(t)
   await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
   const published = await lost.restore()
@@ -328,7 +328,7 @@ test('where the ledger sends under the version of the published end, a person de
   assert.deepEqual([(await lost.now())?.state, await lost.wave()], ['review', []])
 })
 
-test('an end that was read back has the time at which it was published to have happened', async (t) => {
+test('an end that was read back happened at the time at which it was published', async (t) => {
   const lost = await world(t)
   await decidedByPerson(lost, { kind: 'paid', utr: 'BANKSAYS1' })
   const at = await lost.db.run(paidAt, {})
@@ -337,7 +337,7 @@ test('an end that was read back has the time at which it was published to have h
   assert.deepEqual([await lost.db.run(paidAt, {}), at.length], [at, 1])
 })
 
-test('one that was in review for a request to cancel is not sent once more', async (t) => {
+test('a payout that was in review because of a request to cancel is not sent once more', async (t) => {
   const later = { ...REFUSED, kind: 'retry-later', balanceShort: false } as const
   const lost = await world(t)
   await lost.step(submit)
@@ -349,7 +349,7 @@ test('one that was in review for a request to cancel is not sent once more', asy
   assert.deepEqual(await brokenVersions(lost.ledger), [])
 })
 
-test('one that was cancelled again before the recovery, as its command was read anew, ends as it was published', async (t) => {
+test('a payout that was cancelled again before the recovery, when its command was read anew, ends as published', async (t) => {
   const lost = await world(t)
   const request = { merchantId: 'acme', payoutIds: ['p'], ...WHO }
   await cancelPayouts(request, lost.ledger)
@@ -362,7 +362,7 @@ test('one that was cancelled again before the recovery, as its command was read 
   assert.deepEqual(await brokenVersions(lost.ledger), [])
 })
 
-test('where part of its story is no more in Kafka, versions go on above the highest that was published', async (t) => {
+test('if Kafka no longer has part of its story, versions continue above the highest published one', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
@@ -374,7 +374,7 @@ test('where part of its story is no more in Kafka, versions go on above the high
   assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
 })
 
-test('a review under a version that was published as something else is told once more, above it', async (t) => {
+test('a review under a version that was published as something else is published again, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   const published = await lost.restore()
@@ -385,7 +385,7 @@ test('a review under a version that was published as something else is told once
   })
 })
 
-test('what is held under a version that was published as released is told once more, above it', async (t) => {
+test('a held payout under a version that was published as released is published again, above it', async (t) => {
   const lost = await world(t)
   await lost.db.run(hold, {})
   await releasePayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO, shown: null }, lost.ledger)
@@ -396,7 +396,7 @@ test('what is held under a version that was published as released is told once m
   assert.deepEqual(await lost.published(), ['PayoutEvent v3'])
 })
 
-test('what waits again, was published as sent and is not at the gateway is told once more, above it', async (t) => {
+test('a payout that waits again, was published as sent and is not at the gateway is published again, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
@@ -405,7 +405,7 @@ test('what waits again, was published as sent and is not at the gateway is told 
   assert.deepEqual(await lost.published(), ['PayoutEvent v4'])
 })
 
-test('what the gateway has, and was published as ended under its version, is told once more, above it', async (t) => {
+test('a payout that the gateway has, and that was published as ended under its version, is published again, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
@@ -418,7 +418,7 @@ test('what the gateway has, and was published as ended under its version, is tol
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-describe('a review from which a person had sent it again is told once more, with what the gateway says of it', () => {
+describe('a review from which a person had sent the payout again is published again, with what the gateway reports', () => {
   for (const resendWhenAbsent of [true, false]) {
     test(resendWhenAbsent ? 'where duplicates are refused' : 'where duplicates may be paid', async (t) => {
       const lost = await world(t)
@@ -446,7 +446,7 @@ describe('a review from which a person had sent it again is told once more, with
   }
 })
 
-describe('what was cancelled while fenced, and was sent by what was published, is a case for a person', () => {
+describe('a payout that was cancelled while fenced, but published as sent, goes to review', () => {
   for (const resendWhenAbsent of [true, false]) {
     test(`and the recovery ends${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
       const lost = await world(t)
@@ -468,7 +468,7 @@ describe('what was cancelled while fenced, and was sent by what was published, i
   }
 })
 
-test('of an attempt that was put back nobody says when it was sent, nor that the gateway never said anything', async (t) => {
+test('of a restored attempt, the ledger does not claim when it was sent, or that the gateway never reported anything', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
@@ -484,7 +484,7 @@ test('of an attempt that was put back nobody says when it was sent, nor that the
   })
 })
 
-test('the time at which a callback was read back is not that of a word of the gateway', async (t) => {
+test('the time at which a callback was read back does not count as a report of the gateway', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'CALLBACK', {}))

@@ -34,7 +34,7 @@ import { UnlistedPayouts } from './unlisted-payouts.ts'
 export type ReadBackDeps = {
   ledger: Ledger
   codec: Codec
-  /** Reads all of a topic, one record after the other. */
+  /** Reads a whole topic, one record after another. */
   readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
@@ -56,16 +56,19 @@ type LostResult = PublishedRecord & {
   errors: { message: string }[]
 }
 
-/** Of one open payout: where the ledger stands, and what was published of it. `isPassed`: some of that under versions that the ledger came to otherwise. */
+/**
+ * One open payout: where the ledger stands, and what was published of it. `isPassed`: some of that has versions that the ledger
+ * has since used otherwise.
+ */
 type Open = PayoutKey &
   Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published; isPassed: boolean }
 
 /**
- * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
- * `readBackStory`), so that no event id stands for two things. No end is published again: one that is in no topic as an event is
- * told as one, and one that is in none as a result when the gateway has been asked. What was published of those that have ended
- * is compared with how they did, and what was of those that the ledger lacks is kept for intake. Returns how many payouts
- * had lost something.
+ * Gives the open payouts of fenced merchants back the transitions that the database lost and Kafka kept (see `readBackStory`), so
+ * that no event id stands for two things. It publishes no end twice: an end that is in no topic as an event is published as one,
+ * and an end that is in no topic as a result is published once the gateway was asked. It compares payouts that have ended with
+ * their published ends, and keeps for intake what was published of payouts that the ledger lacks. Returns how many payouts had
+ * lost something.
  */
 export async function readBackPublished(merchantIds: readonly string[], deps: ReadBackDeps): Promise<number> {
   const { ledger, codec, readTopic } = deps
@@ -85,7 +88,7 @@ export async function readBackPublished(merchantIds: readonly string[], deps: Re
     payout.isPassed = true
     if (transition.version < payout.version) payout.published.transitions.push(transition)
   })
-  // Each end is a result but for a few, and it is known then of what else the events tell the versions.
+  // Read results first: with few exceptions each end is a result, and then the versions show what else the events add.
   for (const topic of [ledger.topics.results, ledger.topics.events]) {
     await readTopic(topic, async ({ key, value }) => {
       if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
@@ -136,7 +139,7 @@ function messageIn({ name, value }: { name: string; value: unknown }): Published
     const states = { fromState: fromState === null ? null : stateIn(fromState), state: stateIn(toState) }
     return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
   }
-  // What was returned was paid, and a PayoutReversed has neither a status nor a fee.
+  // A returned payout was paid, and a PayoutReversed has neither a status nor a fee.
   const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<LostResult>
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
@@ -156,7 +159,7 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
   isOtherwisePublished(payout, published) ||
   heldBefore(payout, published) !== null
 
-/** Nothing was published of it but that this ledger took it in. */
+/** Nothing was published of it except that this ledger accepted it. */
 async function isOwn(
   tx: Transaction,
   { merchantId, payoutId }: PayoutKey,
@@ -167,7 +170,10 @@ async function isOwn(
   return transitions.every(({ at }) => at === accepted?.at)
 }
 
-/** `published`: null of one that was taken in since the list was made. Nobody asks the gateway about it, and all of it was kept. */
+/**
+ * `published`: null for a payout that intake stored after the list was made. Nobody asks the gateway about it, and all of its
+ * history was kept.
+ */
 function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger): Promise<void> {
   const { merchantId, payoutId } = key
   return readBack(ledger.db, async (tx) => {

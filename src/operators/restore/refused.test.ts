@@ -6,7 +6,7 @@ import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import { fenceAll } from '../../ledger/sql/server-identity.ts'
 import { lowerFence } from './nothing-lost.ts'
 
-test('one that was paid and told as paid is paid, whatever the rules are by which its command is read again', async (t) => {
+test('a payout that was paid and published as paid stays paid, whatever rules apply when its command is read again', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   await lost.callBack()
@@ -19,7 +19,7 @@ test('one that was paid and told as paid is paid, whatever the rules are by whic
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
 
-test('one that was told as under way ends as the gateway has it', async (t) => {
+test('a payout that was published as under way ends as the gateway reports', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   const published = await lost.lose()
@@ -29,7 +29,7 @@ test('one that was told as under way ends as the gateway has it', async (t) => {
   assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], ['HELD to PAID v4', 'PAID v4']])
 })
 
-test('one that was told as sent, and that the gateway does not have, is for a person to decide', async (t) => {
+test('a payout that was published as sent, but that the gateway does not have, goes to review', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   const published = await lost.lose()
@@ -39,7 +39,7 @@ test('one that was told as sent, and that the gateway does not have, is for a pe
   assert.deepEqual([await lost.now(), await lost.told()], [['review 4 1'], ['HELD to REVIEW v4']])
 })
 
-test('what the gateway has, and nobody was told of, is not rejected', async (t) => {
+test('a payout that the gateway has, but that was never published, is not rejected', async (t) => {
   const lost = await lostLedger(t)
   await lost.raise()
   await lost.readAgain()
@@ -47,7 +47,7 @@ test('what the gateway has, and nobody was told of, is not rejected', async (t) 
   assert.deepEqual([await lost.now(), await lost.told()], [['paid 1 1'], ['null to PAID v1', 'PAID v1']])
 })
 
-test('what the gateway reports before the recovery is kept, and asked about', async (t) => {
+test('payoutd keeps what the gateway reports before the recovery, and asks about it', async (t) => {
   const lost = await lostLedger(t)
   await lost.raise()
   await lost.readAgain()
@@ -57,7 +57,7 @@ test('what the gateway reports before the recovery is kept, and asked about', as
   assert.deepEqual(await lost.now(), ['paid 2 1'])
 })
 
-test('what was never sent is rejected, and told like any other, once the gateway was asked', async (t) => {
+test('a payout that was never sent is rejected and published like any other, once the gateway was asked', async (t) => {
   const lost = await lostLedger(t)
   await lost.raise()
   await lost.readAgain()
@@ -65,7 +65,7 @@ test('what was never sent is rejected, and told like any other, once the gateway
   assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
 })
 
-test('one that was told as rejected before is not told again', async (t) => {
+test('a payout that was published as rejected before is not published again', async (t) => {
   const lost = await lostLedger(t)
   await lost.readAgain()
   const published = await lost.lose()
@@ -76,7 +76,7 @@ test('one that was told as rejected before is not told again', async (t) => {
 })
 
 for (const whenRead of ['before the recovery', 'while it runs'])
-  test(`the faults of a rejection are told with its result where that was not published, if its command is read ${whenRead}`, async (t) => {
+  test(`the faults of a rejection are published with a result that was not published before, if its command is read ${whenRead}`, async (t) => {
     const lost = await lostLedger(t)
     await lost.readAgain()
     const published = (await lost.lose()).filter(({ topic }) => topic !== lost.ledger.topics.results)
@@ -87,7 +87,7 @@ for (const whenRead of ['before the recovery', 'while it runs'])
     assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], ['REJECTED v1 maximum']])
   })
 
-test('one that was told as queued and never sent is rejected under a version of its own', async (t) => {
+test('a payout that was published as queued and never sent is rejected under a version of its own', async (t) => {
   const lost = await lostLedger(t)
   await lost.read()
   const published = await lost.lose()
@@ -100,7 +100,7 @@ test('one that was told as queued and never sent is rejected under a version of 
   )
 })
 
-test('what comes while the gateway is asked is rejected as the fence comes down, also on a word that nothing was lost', async (t) => {
+test('a command that arrives while payoutd asks the gateway is rejected when the fence comes down, also when a person vouches that nothing was lost', async (t) => {
   const lost = await lostLedger(t)
   await lost.recover([], ABSENT, { asked: () => lost.readAgain() })
   assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
@@ -113,7 +113,7 @@ test('what comes while the gateway is asked is rejected as the fence comes down,
   assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
 })
 
-test('an order that the gateway reported before its command came is not rejected', async (t) => {
+test('an order that the gateway reported before its command arrived is not rejected', async (t) => {
   const lost = await lostLedger(t)
   await lost.callBack()
   await lost.readAgain()
@@ -124,18 +124,18 @@ test('an order that the gateway reported before its command came is not rejected
 
 const REJECTED = ['null to REJECTED v1', 'REJECTED v1 maximum']
 
-test('the gateway brings one that it did not have and that was rejected for it: everything is asked about anew', async (t) => {
+test('when the gateway reports an order that it did not have, and whose payout was rejected for that, everything is asked about anew', async (t) => {
   const lost = await lostLedger(t)
   await lost.raise()
   await lost.readAgain()
   await lost.read('other')
   const asked = async () => void (await lost.callBack())
   await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
-  // The other one pays the same, and this one may be paid.
+  // The other payout is a duplicate of this one, which may be paid.
   assert.deepEqual(await lost.now(), ['held 1 0', 'rejected 1 0'])
 })
 
-test('the gateway brings one that it did not have a moment ago: everything is asked about anew', async (t) => {
+test('when the gateway reports an order that it did not have a moment ago, everything is asked about anew', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   await lost.read('other')
@@ -145,7 +145,7 @@ test('the gateway brings one that it did not have a moment ago: everything is as
 })
 
 for (const status of ['failed', 'processing'] as const)
-  test(`the gateway is asked and says ${status} of one that it did not have a moment ago: everything is asked about anew`, async (t) => {
+  test(`when payoutd asks, and the gateway answers ${status} for an order that it did not have a moment ago, everything is asked about anew`, async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.read('other')
@@ -154,7 +154,7 @@ for (const status of ['failed', 'processing'] as const)
     assert.deepEqual(await lost.now(), ['held 1 0', 'processing 3 1'])
   })
 
-test('what it says again of one that has ended has nothing asked about anew', async (t) => {
+test('a repeated report about a payout that has ended starts no new round of queries', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   await lost.callBack()

@@ -3,7 +3,7 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { faultsOf } from './sql/list.ts'
 
-/** Why a payout was rejected, as its command was last read; of others none. */
+/** Why a payout was rejected, from the last reading of its command; none for other payouts. */
 export async function faultsOfRejected(
   tx: Transaction,
   { merchantId, payoutId, state }: Payout,

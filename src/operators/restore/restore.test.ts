@@ -63,9 +63,9 @@ const acts = sql<object, { actedBy: string; command: string; subjects: string[] 
 const blocked = sql<object, { count: number }>`
   select count(*)::int as count from pg_stat_activity
   where datname = current_database() and wait_event_type = 'Lock'`
-/** As a standby has it that lacks the row of the merchant, or an earlier failover. */
+/** As on a standby that lacks the row of the merchant, or an earlier failover. */
 const sameRound = sql<object>`update merchants set recovery_round = 0`
-/** Ten minutes ago, while a process went on to send by the former server. */
+/** Fenced ten minutes ago, while a process continued to send through the former server. */
 const fencedBefore = sql<object>`
   update merchants set recovering_since = now() - interval '10 minutes', recovery_began = null`
 const begunBefore = sql<object>`update merchants set recovery_began = now() - interval '10 minutes'`
@@ -74,7 +74,7 @@ const takenDown = sql<object>`
 const whenBegun = sql<object, { began: number }>`select recovery_began as began from merchants`
 const funds = sql<object, { available: bigint | null; ramp: number }>`select available, ramp from merchants`
 
-/** A sandbox, and a ledger that knows what was accepted, and not what was sent. */
+/** A sandbox, and a ledger that knows what was accepted but not what was sent. */
 async function restored(t: TestContext) {
   const beside = await besideSandbox(t)
   const { ledger, config, client, accountId, orderNo, ended } = beside
@@ -118,7 +118,7 @@ async function restored(t: TestContext) {
     ...beside,
     queried,
     accept,
-    /** Paid at the gateway, of which the ledger knows nothing. */
+    /** Paid at the gateway, without the ledger's knowledge. */
     async payUnknown(payoutId: string, amount = AMOUNT) {
       const order = { ...command(payoutId), mchOrderNo: orderNo(payoutId), amount: paise(amount) }
       const answer = await client.apply(
@@ -156,7 +156,7 @@ async function restored(t: TestContext) {
   }
 }
 
-test('what was paid after the restore point is paid, with its attempt, and what was never sent goes on', async (t) => {
+test('a payout paid after the restore point is paid, with its attempt, and one that was never sent continues', async (t) => {
   const { accept, payUnknown, recover, states, db, ledger } = await restored(t)
   await accept('paid', 'waits')
   await payUnknown('paid')
@@ -179,7 +179,7 @@ test('what was paid after the restore point is paid, with its attempt, and what 
   assert.equal(await findFence(db, 'acme'), null)
 })
 
-test('what was paid after the restore point, and before it was tried without sending anything, has lost its attempt, too', async (t) => {
+test('a payout paid after the restore point, and before a try that sent nothing, has lost its attempt too', async (t) => {
   const { accept, payUnknown, recover, states, db } = await restored(t)
   await accept('paid')
   await payUnknown('paid')
@@ -193,7 +193,7 @@ test('what was paid after the restore point, and before it was tried without sen
   )
 })
 
-test('an order of another amount is an anomaly, and never sent once more: a person decides', async (t) => {
+test('an order of another amount is an anomaly, and is never sent once more: a person decides', async (t) => {
   const { accept, payUnknown, recover, states, ledger } = await restored(t)
   await accept('other')
   await payUnknown('other', 2n * AMOUNT)
@@ -203,7 +203,7 @@ test('an order of another amount is an anomaly, and never sent once more: a pers
 })
 
 describe('"not found"', () => {
-  test('does not count without a presence check: the merchant stays fenced, and a second run goes on', async (t) => {
+  test('does not count without a presence check: the merchant stays fenced, and a second run resumes', async (t) => {
     const { accept, payUnknown, recover, db, queried, orderNo } = await restored(t)
     await accept('waits')
     assert.deepEqual(await recover(), { ending: 'all-asked', kind: 'open', counts: { untold: 1 } })
@@ -219,7 +219,7 @@ describe('"not found"', () => {
     assert.equal(queried.filter((each) => each === orderNo('paid')).length, 1)
   })
 
-  test('counts once the grace and a lease are over since the recovery began, and as often as the dialect wants', async (t) => {
+  test('counts once the grace and a lease have passed since the recovery began, and as often as the dialect requires', async (t) => {
     const { pay, accept, recover, raise, client, db } = await restored(t)
     await pay('known')
     await accept('waits')
@@ -244,7 +244,7 @@ describe('"not found"', () => {
     assert.deepEqual(left, [0, 0, 0])
   })
 
-  test('has no shorter grace by a clock of the database that is set forward meanwhile', async (t) => {
+  test("has no shorter grace if the database's clock is set forward meanwhile", async (t) => {
     const { raise } = await restored(t)
     const raised = await raise()
     const waits: number[] = []
@@ -259,7 +259,7 @@ describe('"not found"', () => {
     assert.deepEqual(waits, [100, 40])
   })
 
-  test('has its grace once, however often the recovery goes on, and anew once another server took over', async (t) => {
+  test('has its grace once, however often the recovery resumes, and anew after another server took over', async (t) => {
     const { raise, db } = await restored(t)
     const first = await raise()
     await db.run(begunBefore, {})
@@ -276,7 +276,7 @@ describe('"not found"', () => {
     assert.ok((await raise()).began >= next.began)
   })
 
-  test('is a person’s to decide about where it was published that it was sent, and duplicates may pay', async (t) => {
+  test('leaves the payout to a person if it was published as sent and duplicates may be paid', async (t) => {
     const { pay, accept, raise, recover, states, ledger, codec, db } = await restored(t)
     await pay('known')
     await accept('sent', 'waits')
@@ -318,7 +318,7 @@ describe('"not found"', () => {
   })
 })
 
-describe('what a recovery was answered before the ledger was set back once more counts no more:', () => {
+describe('answers that a recovery received before the ledger was set back once more no longer count:', () => {
   type Restored = Awaited<ReturnType<typeof restored>>
 
   async function failover({ db }: Restored): Promise<void> {
@@ -333,7 +333,7 @@ describe('what a recovery was answered before the ledger was set back once more 
     })
   }
 
-  test('at a failover into it, everything is asked about again, and every reason is kept', async (t) => {
+  test('after a failover into it, everything is asked about again, and every reason is kept', async (t) => {
     const world = await restored(t)
     const { pay, accept, recover, payUnknown, states, db, queried, orderNo } = world
     await pay('known')
@@ -359,7 +359,7 @@ describe('what a recovery was answered before the ledger was set back once more 
     ])
   })
 
-  test('whoever is asking at that moment neither counts what it hears then nor takes the fence down', async (t) => {
+  test('a process that is asking at that moment neither counts its answers nor takes the fence down', async (t) => {
     const world = await restored(t)
     const { pay, accept, recover, db } = world
     await pay('known')
@@ -374,7 +374,7 @@ describe('what a recovery was answered before the ledger was set back once more 
     assert.equal((await recover()).kind, 'recovered')
   })
 
-  test('where nothing is open, the fence stays up for who asks about what intake has yet to read', async (t) => {
+  test('if nothing is open, the fence stays up until somebody asks about what intake has yet to read', async (t) => {
     const world = await restored(t)
     const raised = await world.raise()
     await failover(world)
@@ -382,7 +382,7 @@ describe('what a recovery was answered before the ledger was set back once more 
     assert.equal((await world.recover()).kind, 'recovered')
   })
 
-  test('a fence that came up since another recovery had ended stays up for who began before it', async (t) => {
+  test('a fence that was raised after another recovery ended stays up for a process that began before it', async (t) => {
     const { accept, recover, raise, db, ledger } = await restored(t)
     const raised = await raise()
     assert.equal((await recover()).kind, 'recovered')
@@ -393,7 +393,7 @@ describe('what a recovery was answered before the ledger was set back once more 
     assert.ok(await findFence(db, 'acme'))
   })
 
-  test('evidence of what the gateway was asked about and did not have, and not of what is still to be asked about', async (t) => {
+  test('evidence counts of a payout that the gateway was asked about and did not have, not of one still to be asked about', async (t) => {
     const { pay, accept, recover, ledger, db, orderNo, client } = await restored(t)
     await pay('known')
     await accept('answered', 'waits')
@@ -418,7 +418,7 @@ describe('what a recovery was answered before the ledger was set back once more 
   })
 })
 
-test('where the gateway tells nothing the merchant stays fenced', async (t) => {
+test('if the gateway does not answer, the merchant stays fenced', async (t) => {
   const { accept, recover, db } = await restored(t)
   await accept(...Array.from({ length: 30 }, (_, i) => `p${i}`))
   const query = async (): Promise<QueryAnswer> => ({ kind: 'unknown', reason: 'timeout', exchange: {} })
@@ -426,7 +426,7 @@ test('where the gateway tells nothing the merchant stays fenced', async (t) => {
   assert.ok(await findFence(db, 'acme'))
 })
 
-test('merchants are fenced together, those that sent before too; a fence that stands keeps who raised it', async (t) => {
+test('merchants are fenced together, including those that sent before; an existing fence keeps who raised it', async (t) => {
   const { db, ledger } = await restored(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 5n })
   const both = [
@@ -444,7 +444,7 @@ test('merchants are fenced together, those that sent before too; a fence that st
   assert.deepEqual(await fence(db, both, { by: 'meera', reason: 'again' }), first)
 })
 
-test('a recovery that another server interrupts changes nothing there, and leaves the fence that stands', async (t) => {
+test('a recovery that another server interrupts changes nothing there, and leaves the existing fence', async (t) => {
   const { accept, raise, states, ledger, db } = await restored(t)
   await db.run(noteServer, { systemIdentifier: '1', timeline: 1n })
   await accept('waits')
@@ -466,7 +466,7 @@ test('a recovery that another server interrupts changes nothing there, and leave
 })
 
 describe('while a merchant is fenced', () => {
-  test('nothing is claimed; afterwards the balance is asked for anew, and a canary goes first', async (t) => {
+  test('dispatch claims nothing; afterwards it asks for the balance anew, and sends a canary first', async (t) => {
     const { accept, pay, raise, recover, ledger, config, db } = await restored(t)
     await pay('known')
     await accept('waits')
@@ -491,7 +491,7 @@ describe('while a merchant is fenced', () => {
     assert.deepEqual(await db.run(funds, {}), [{ available: null, ramp: 0 }])
   })
 
-  test('what was never sent, as the ledger has it, does not expire: it may have been paid', async (t) => {
+  test('a payout that was never sent, according to the ledger, does not expire: it may have been paid', async (t) => {
     const { accept, payUnknown, raise, recover, states, ledger, client, accountId } = await restored(t)
     await accept('late')
     await payUnknown('late')
@@ -524,7 +524,7 @@ describe('while a merchant is fenced', () => {
     assert.deepEqual(await states(), [['late', 'paid', null, 1]])
   })
 
-  test('a cancellation waits for what the gateway says: cancelled if it has no such order, else settled', async (t) => {
+  test("a cancellation waits for the gateway's answer: cancelled if it has no such order, else settled", async (t) => {
     const { accept, payUnknown, raise, recover, states, ledger } = await restored(t)
     await accept('never', 'paid')
     await payUnknown('paid')
@@ -541,7 +541,7 @@ describe('while a merchant is fenced', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('who ends the recovery is on record, whoever raised the fence, with what was cancelled', async (t) => {
+  test('payoutd records who ended the recovery, whoever raised the fence, and what was cancelled', async (t) => {
     const { accept, ledger, db } = await restored(t)
     await accept('p')
     const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], {
@@ -562,7 +562,7 @@ describe('while a merchant is fenced', () => {
     })
   })
 
-  test('a cancellation that comes while the fence comes down is carried out', async (t) => {
+  test('a cancellation that arrives while the fence comes down is carried out', async (t) => {
     const { accept, raise, states, ledger, db } = await restored(t)
     await accept('p')
     const raised = await raise()
@@ -583,7 +583,7 @@ describe('while a merchant is fenced', () => {
   })
 })
 
-test('payouts under way in the restored ledger are settled by what the gateway says', async (t) => {
+test("payouts under way in the restored ledger are settled by the gateway's reports", async (t) => {
   const { send, ended, orderNo, recover, states, ledger } = await restored(t)
   await send('submitting', 'processing')
   await ended(orderNo('submitting'))
@@ -598,7 +598,7 @@ test('payouts under way in the restored ledger are settled by what the gateway s
   ])
 })
 
-test('where the settings lack an account of before, what may have been sent there waits for a person, and the recovery ends', async (t) => {
+test('if the settings lack a former account, a payout that may have been sent there waits for a person, and the recovery ends', async (t) => {
   const { accept, payUnknown, recover, states, db, ledger, accountId } = await restored(t)
   await accept('paid', 'there', 'waits', 'reviewed')
   await decided(ledger, 'reviewed', (payout) =>
@@ -646,7 +646,7 @@ const sentElsewhere = sql<object>`
   update payouts set state = 'unknown', attempt = 1, account_id = 'gone', ready = false, unknown_since = now()
   where payout_id = 'there'`
 
-test('a merchant of whom no order is known, so that no recovery can end, goes on once somebody says of it alone that nothing was ever sent', async (t) => {
+test('a merchant without a known order, whose recovery cannot end, continues once somebody vouches for it alone that nothing was ever sent', async (t) => {
   const { accept, recover, raise, ledger, db } = await restored(t)
   await accept('waits')
   assert.equal((await recover()).kind, 'open')
@@ -672,7 +672,7 @@ async function payoutNow({ db }: Ledger, payoutId: string) {
   return payout ?? assert.fail(`there is no payout ${payoutId}`)
 }
 
-test('what somebody was answered who went on behind the end of a recovery counts in no later one', async (t) => {
+test('answers to a process that went on after the end of a recovery count in no later one', async (t) => {
   const { accept, payUnknown, recover, raise, states, db } = await restored(t)
   await accept('p')
   await payUnknown('other')

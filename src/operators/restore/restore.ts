@@ -31,30 +31,30 @@ import {
   unasked,
 } from './sql/list.ts'
 
-/** Of how many payouts the asking came to what; null: the gateway has not told. */
+/** How many payouts had each finding; null: the gateway has not answered. */
 export type Findings = { found: RecoveryFinding | null; count: number }[]
 
 export type RestoreDeps = ConcludeDeps & {
   ratePerSecond: number
   clock: Clock
-  /** Ends the asking; what was under way is still stored. */
+  /** Ends the run; a query under way is still stored. */
   signal: AbortSignal
   onProgress: (asked: number, listed: number) => void
 }
 
 type WaitDeps = Pick<RestoreDeps, 'signal' | 'clock'> & {
   db: Database
-  /** Each minute while it waits: for how many ms more. */
+  /** Called each minute while it waits, with the ms left. */
   onWait: (leftMs: number) => void
 }
 
-/** `settings`: of every account by which it is going to be asked, the current one first; none: nobody can ask. */
+/** `settings`: of every account that the recovery will ask, the current one first; none: nobody can ask. */
 type Fencing = { merchantId: string; feeEstimate: bigint; settings?: readonly string[] }
 
 /**
- * Fences merchants, all of them in one transaction, and begins to recover them: once it resolves, nothing more of them is
- * sent from this ledger. A fence that stands stays as it is, and so does when its recovery began; what that was answered
- * counts while it is asked by the same settings.
+ * Fences merchants in one transaction, and begins to recover them: once it resolves, this ledger sends nothing more of them. An
+ * existing fence stays as it is, and so does the beginning of its recovery; earlier answers count as long as the recovery asks by
+ * the same settings.
  */
 export function fence(
   db: Database,
@@ -80,19 +80,19 @@ export function fence(
 export const findFence = async (db: Database, merchantId: string): Promise<Fence | null> =>
   (await db.run(fenceOf, { merchantId }))[0] ?? null
 
-/** Puts every open payout on the list: to be called once the ledger has taken in everything that may have been sent. */
+/** Puts every open payout on the list. Call this once intake has stored everything that may have been sent. */
 export async function listOpen(db: Database, { merchantId }: Fence): Promise<void> {
   await every((page) => db.write('list open payouts', listOpenPayouts, { merchantId, ...page }))
 }
 
-/** How often it is said that a recovery waits. */
+/** How often a waiting recovery calls `onWait`. */
 const WAIT_MS = 60_000
 
 /**
- * Waits from when the recovery began: the fence may have stood for long while a process still sent by the former server, and
- * what left right before that was stopped, or by a lease of then, is there to be found after the grace. Also where nothing is
- * listed: what that process took in last may be on no list yet, so all is to be listed again after it. A database's clock that is
- * set forward meanwhile shortens nothing.
+ * Waits for the grace from when the recovery began. The fence may have stood for long while a process still sent through the
+ * former server; after the grace, the gateway can find what that process sent last, including sends under its last lease. Waits
+ * even if nothing is listed: the last commands that the process stored may be on no list yet, so the caller lists everything
+ * again afterwards. Setting the database's clock forward meanwhile shortens nothing.
  */
 export async function untilGraceIsOver(
   { began }: BegunRecovery,
@@ -112,8 +112,8 @@ export async function untilGraceIsOver(
 }
 
 /**
- * Asks the gateway about every listed payout of a fenced merchant that it has not told of yet, and settles what it finds. To
- * be called after the grace. `interrupted` and `silent` runs go on when it is called again.
+ * Asks the gateway about every listed payout of a fenced merchant without an answer so far, and applies what it finds. Call this
+ * after the grace. After `interrupted` or `silent`, the next call resumes.
  */
 export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Ending> {
   const { ledger, accounts, signal, onProgress } = deps
@@ -128,7 +128,7 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
   onProgress(told, listed)
   return queryEach({
     ...deps,
-    // One more: the first may come before the presence check.
+    // One more: the first pass may come before the presence check.
     passes: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)) + 1,
     betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
     waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),
@@ -144,12 +144,12 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
   })
 }
 
-/** What a recovery came to. `open`: something is still to be asked about, so the merchant stays fenced. */
+/** The result of a recovery. `open`: some queries remain, so the merchant stays fenced. */
 export type RestoreOutcome = { kind: 'recovered' | 'open'; findings: Findings }
 
 /**
- * Takes the fence down if every payout on the list was told of, since the ledger was last found to lack something, and cancels
- * what was to be cancelled meanwhile. `who` lets sending go on, whoever raised the fence.
+ * Takes the fence down if the gateway has answered about every payout on the list since payoutd last found the ledger to lack
+ * something, and cancels what was to be cancelled meanwhile. `who` lets sending continue, whoever raised the fence.
  */
 export function lowerAfterRestore(
   { merchantId, round, since }: Fence,

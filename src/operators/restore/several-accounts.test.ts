@@ -39,12 +39,12 @@ const restored = sql<object>`
     m as (update merchants set settings_hash = 'h2')
   update payouts set state = 'queued', attempt = 0, version = 1, account_id = null, ready = true, due_at = deadline`
 
-/** As it was when nobody knew what had become of its attempt at the former account. */
+/** Back to when nobody knew the outcome of its attempt at the former account. */
 const unknownAtFormer = sql<object>`
   update payouts set state = 'unknown', unknown_since = now(), due_at = deadline`
 const back = sql<object>`update merchants set settings_hash = 'h2'`
 
-/** As it was while its first attempt was on the wire, or nobody knew what had come of it. */
+/** Back to when its first attempt was on the wire, or nobody knew its outcome. */
 const firstAttempt = sql<{ state: string }>`
   with a as (delete from attempts where attempt > 1), h as (delete from history where version > 2),
     o as (delete from outbox), m as (update merchants set settings_hash = 'h2')
@@ -57,7 +57,7 @@ const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash
 
 type Says = Record<string, OrderReport['status']>
 type Asked = typeof ACCOUNT & { queryPolicy?: typeof TABLE }
-/** `isUnderWay`: the next attempt was told as accepted. `since`: what the ledger did since then. */
+/** `isUnderWay`: the next attempt was published as accepted. `since`: what the ledger did since then. */
 type First = {
   state: 'submitting' | 'unknown'
   isUnderWay: boolean
@@ -65,9 +65,9 @@ type First = {
 }
 
 /**
- * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account adopted again.
- * `knows`: it lost only what came of that. `says`: of which accounts have the order how; the others have none.
- * `isTold`: what became of it was published. `first`: its first attempt, at the current account, is all that the ledger knows of.
+ * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account was adopted again.
+ * `knows`: it lost only the outcome. `says`: which accounts have the order, and in which state; the others have none.
+ * `isTold`: the outcome was published. `first`: the ledger knows only the first attempt, at the current account.
  * `controls`: the current account finds an order that is known to exist.
  */
 async function world(
@@ -151,7 +151,7 @@ async function world(
     },
     presenceCheck: { found: () => undefined, holds: async () => controls || accountId === 'former' },
   })
-  /** What `payoutd recover` asks by these accounts, the current one first. */
+  /** What `payoutd recover` asks these accounts, the current one first. */
   const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
     queryOpen(by, {
       ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
@@ -161,12 +161,12 @@ async function world(
   return {
     ...{ db, sentTo, move },
     asked: () => asked,
-    /** Another payout that the current account has paid. */
+    /** Another payout, which the current account has paid. */
     async knowAtCurrent() {
       await accepted(ledger, config, [command('known')])
       await db.run(paidAtCurrent, {})
     },
-    /** `payoutd recover` by settings that have these accounts, up to where it would take the fence down. */
+    /** `payoutd recover` with settings that have these accounts, up to the point where it would take the fence down. */
     async askBy(...accounts: [Asked, ...Asked[]]): Promise<() => Promise<string>> {
       const settings = accounts.map(({ settingsHash }) => settingsHash)
       const [fenced] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n, settings }], WHO)
@@ -184,13 +184,13 @@ async function world(
         WHO,
         async () => null,
       ),
-    /** `former`: null where the settings lack it. */
+    /** `former`: null if the settings lack it. */
     async recover(current: typeof TABLE, former: typeof TABLE | null): Promise<void> {
       const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const
       await ask(raised, accounts as never, former ? [] : ['account former'])
     },
     takeDown: () => lowerAfterRestore(raised, WHO, ledger),
-    /** To send it again at the current account, by its promise. */
+    /** Sends it again at the current account, on that account's promise. */
     async decide() {
       const payout = await load()
       const terms = { ...CURRENT, ...CURRENT.promises, deadlineMs: 60_000 }
@@ -202,7 +202,7 @@ async function world(
   }
 }
 
-test('what may have been sent to another account is not sent again by the promise of the current one', async (t) => {
+test('the promise of the current account does not resend a payout that may have been sent to another', async (t) => {
   const { recover, takeDown, state, sentTo } = await world(t)
   await recover({ ...TABLE, resendWhenAbsent: true }, TABLE)
   assert.equal((await takeDown()).kind, 'recovered')
@@ -210,14 +210,14 @@ test('what may have been sent to another account is not sent again by the promis
   assert.equal(await sentTo(CURRENT), 0)
 })
 
-test('every account is to say as often as the strictest wants that it has no such order', async (t) => {
+test('every account must report that it has no such order as often as the strictest one requires', async (t) => {
   const { recover, asked, state } = await world(t)
   await recover(TABLE, { ...TABLE, confirmations: 3 })
   assert.equal(asked(), 6)
   assert.deepEqual(await state(), ['review', 'proved-absent'])
 })
 
-test('a recovery concludes nothing once other settings were put in force', async (t) => {
+test('a recovery concludes nothing once other settings are in force', async (t) => {
   const { db, recover, takeDown } = await world(t)
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
   await assert.rejects(recover(TABLE, TABLE), /other gateway settings of acme were put in force meanwhile/)
@@ -225,14 +225,14 @@ test('a recovery concludes nothing once other settings were put in force', async
 })
 
 for (const says of [{ current: 'processing' }, { former: 'failed', current: 'processing' }] as const) {
-  test(`what a lost attempt brought to another account than is known is found there: ${JSON.stringify(says)}`, async (t) => {
+  test(`the order of a lost attempt is found at another account than the known one: ${JSON.stringify(says)}`, async (t) => {
     const { recover, state } = await world(t, { knows: true, says })
     await recover(TABLE, TABLE)
     assert.deepEqual(await state(), ['processing', null])
   })
 }
 
-test('the account that is known to have it is asked first, and the others where it has nothing alive', async (t) => {
+test('the account that is known to have it is asked first, and the others if it has nothing alive', async (t) => {
   const alive = await world(t, { knows: true, says: { former: 'processing' } })
   await alive.recover(TABLE, TABLE)
   assert.equal(alive.asked(), 1)
@@ -242,7 +242,7 @@ test('the account that is known to have it is asked first, and the others where 
   assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
 })
 
-test('what is known to be at an account that the settings lack is looked for at the others', async (t) => {
+test('an order that is known to be at an account which the settings lack is looked up at the others', async (t) => {
   const alive = await world(t, { knows: true, says: { current: 'processing' } })
   await alive.recover(TABLE, null)
   assert.deepEqual(await alive.state(), ['processing', null])
@@ -257,7 +257,7 @@ test('what is known to be at an account that the settings lack is looked for at 
 
 const LOST = { isTold: false, says: { former: 'processing' } } as const
 
-test('what is adopted while a recovery is under way has it ask anew, as nobody asked there', async (t) => {
+test('settings that are adopted during a recovery make it ask anew, because nobody asked by them', async (t) => {
   const { askBy, adopt, state, sentTo } = await world(t, LOST)
   const takeDown = await askBy(CURRENT)
   await adopt(FORMER)
@@ -268,7 +268,7 @@ test('what is adopted while a recovery is under way has it ask anew, as nobody a
   assert.equal(await sentTo(FORMER), 0)
 })
 
-test('an account that the settings have only since a recovery was cut short is asked about everything', async (t) => {
+test('an account that joins the settings after a recovery was interrupted is asked about everything', async (t) => {
   const { askBy, state, asked } = await world(t, LOST)
   const takeDown = await askBy(CURRENT)
   await askBy(CURRENT)
@@ -282,7 +282,7 @@ for (const state of ['submitting', 'unknown'] as const) {
   const promising = { ...TABLE, resendWhenAbsent: true }
   const first = { state, isUnderWay: false }
 
-  test(`what is ${state} at the current account, and was sent to another since, is left to no promise: the settings lack that`, async (t) => {
+  test(`a payout that is ${state} at the current account, and was sent to another since, is left to no promise: the settings lack that one`, async (t) => {
     const absent = await world(t, { first })
     await absent.recover(promising, null)
     assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
@@ -291,14 +291,14 @@ for (const state of ['submitting', 'unknown'] as const) {
     assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
   })
 
-  test(`what is ${state} at the current account, and was sent to another since, is left to no promise: neither has it`, async (t) => {
+  test(`a payout that is ${state} at the current account, and was sent to another since, is left to no promise: neither has it`, async (t) => {
     const { recover, state, decide } = await world(t, { first })
     await recover(promising, TABLE)
     assert.deepEqual(await state(), ['review', 'proved-absent'])
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
 
-  test(`what is ${state}, and by an answer was sent once more, is left to no promise where it is not found`, async (t) => {
+  test(`a payout that is ${state}, and was sent once more according to an answer, is left to no promise if it is not found`, async (t) => {
     const { askBy, state, decide, move } = await world(t, { first, isTold: false })
     await move((payout) => neverSent(payout, 'APPLY', 'attempt 2 was answered (accepted)', null))
     await askBy({ ...CURRENT, queryPolicy: promising })
@@ -306,7 +306,7 @@ for (const state of ['submitting', 'unknown'] as const) {
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
 
-  test(`what is ${state}, was told as accepted since, and is not found is left to no promise`, async (t) => {
+  test(`a payout that is ${state}, was published as accepted since, and is not found is left to no promise`, async (t) => {
     const { askBy, state, decide } = await world(t, { first: { state: first.state, isUnderWay: true } })
     await askBy({ ...CURRENT, queryPolicy: promising })
     assert.deepEqual(await state(), ['review', 'proved-absent'])
@@ -328,7 +328,7 @@ for (const [what, since] of SINCE)
     ['that are lacking', null],
     ['that have no such order', TABLE],
   ] as const)
-    test(`what was published as sent to another account, and lost, before ${what}, is left to no promise, by settings ${where}`, async (t) => {
+    test(`a payout that was published as sent to another account, and lost, before ${what}, is left to no promise, by settings ${where}`, async (t) => {
       const { recover, decide, takeDown, state } = await world(t, {
         first: { state: 'submitting', isUnderWay: false, since },
       })
@@ -338,7 +338,7 @@ for (const [what, since] of SINCE)
       assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
     })
 
-test('"not found" counts without a presence check only where no order is known by which there could be one', async (t) => {
+test('"not found" counts without a presence check only if payoutd knows no order to check with', async (t) => {
   const blank = await world(t, { knows: true, controls: false })
   await blank.recover(TABLE, TABLE)
   assert.equal((await blank.takeDown()).kind, 'recovered')

@@ -24,7 +24,7 @@ const manyMore = sql<{ count: number }>`
   select 'acme', 'q' || n, 1, false, 'queued', 'COMMAND', 100, 'INR', now() from generate_series(1, ${'count'}) n`
 const times = sql<object, { paidAt: number | null }>`select paid_at from payouts`
 
-/** Its command is a dead letter when the lost ledger is read again, and is replayed once the recovery is over. */
+/** Its command is a dead letter when the lost ledger is read again, and is replayed after the recovery. */
 async function replayed(
   lost: LostLedger,
   published: readonly WrittenMessage[],
@@ -41,8 +41,8 @@ async function replayed(
   )
 }
 
-describe('a payout whose command comes once a recovery is over that did not know it is not new:', () => {
-  test('one that was published as sent is for a person to decide, above all that was told', async (t) => {
+describe('a payout whose command arrives after a recovery that did not know it is not new:', () => {
+  test('a payout that was published as sent goes to review, above all published versions', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await replayed(lost, await lost.lose())
@@ -52,14 +52,14 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual(await lost.now(), ['paid 5 1'])
   })
 
-  test('one that was published as waiting may have been sent as well', async (t) => {
+  test('a payout that was published as waiting may have been sent as well', async (t) => {
     const lost = await lostLedger(t)
     await lost.read()
     await replayed(lost, await lost.lose())
     assert.deepEqual([await lost.now(), await lost.told()], [['review 2 0'], ['QUEUED to REVIEW v2']])
   })
 
-  test('one that was published as paid is paid, when it was, and nobody is told again', async (t) => {
+  test('a payout that was published as paid is paid, with its original time, and nothing is published again', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.callBack()
@@ -70,7 +70,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual(await lost.db.run(times, {}), paid)
   })
 
-  test('one that was published as cancelled is', async (t) => {
+  test('a payout that was published as cancelled is cancelled', async (t) => {
     const lost = await lostLedger(t)
     await lost.read()
     await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
@@ -79,7 +79,7 @@ describe('a payout whose command comes once a recovery is over that did not know
   })
 
   for (const missing of ['events', 'results']) {
-    test(`one whose end is in no message of payout.${missing} is told there, when it happened`, async (t) => {
+    test(`an end that is in no message of payout.${missing} is published there, with its original time`, async (t) => {
       const lost = await lostLedger(t)
       await lost.send()
       await lost.callBack()
@@ -95,7 +95,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     })
   }
 
-  test('one that breaks the rules of today is not rejected if it was sent, and is if that was published', async (t) => {
+  test("a payout that breaks today's rules is not rejected if it was sent, and is if its rejection was published", async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await replayed(lost, await lost.lose(), lost.readAgain)
@@ -106,7 +106,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], []])
   })
 
-  test('one of another amount than was published as paid is an anomaly, and not sent', async (t) => {
+  test('a payout whose amount differs from what was published as paid is an anomaly, and is not sent', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.callBack()
@@ -126,7 +126,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual(await lost.now(), ['review 4 1'])
   })
 
-  test('one that comes between the list and the reading is as one that comes later', async (t) => {
+  test('a payout that arrives between the list and the reading is treated like one that arrives later', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     const published = await lost.lose()
@@ -136,7 +136,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual(await brokenVersions(lost.ledger), [])
   })
 
-  test('one that comes between the list and the reading, of which nothing was published before, is sent as ever', async (t) => {
+  test('a payout that arrives between the list and the reading, and was never published before, is sent as usual', async (t) => {
     const lost = await lostLedger(t)
     const published: WrittenMessage[] = []
     await lost.recover(published, ABSENT, {
@@ -152,7 +152,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     )
   })
 
-  test('what is kept of one that is there by then is left to the recovery when its command is repeated', async (t) => {
+  test('what is kept of a payout that exists by then is left to the recovery when its command is repeated', async (t) => {
     const lost = await lostLedger(t)
     await lost.read()
     await lost.db.run(keepOne, {})
@@ -160,7 +160,7 @@ describe('a payout whose command comes once a recovery is over that did not know
     assert.deepEqual(await lost.db.run(kept, {}), [{ count: 1 }])
   })
 
-  test('and what was never published is sent as ever', async (t) => {
+  test('and a payout that was never published is sent as usual', async (t) => {
     const lost = await lostLedger(t)
     await lost.recover([], ABSENT)
     await lost.read()
@@ -171,7 +171,7 @@ describe('a payout whose command comes once a recovery is over that did not know
   })
 })
 
-test('what waits under a version that was published as something else is told once more, above it, and held if that was', async (t) => {
+test('a payout that waits under a version that was published as something else is published again above it, and is held if it was held there', async (t) => {
   const lost = await lostLedger(t)
   await lost.read('earlier')
   await lost.read('later')
@@ -187,8 +187,8 @@ test('what waits under a version that was published as something else is told on
   assert.equal((await lost.told()).length, before + 2)
 })
 
-describe('a payout that was published, and whose command is gone from Kafka as well,', () => {
-  test('is named by an anomaly and counted, once, until its command comes', async (t) => {
+describe('a payout that was published, but whose command is gone from Kafka too,', () => {
+  test('is named by an anomaly and counted, once, until its command arrives', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.recover(await lost.lose(), ABSENT)
@@ -201,7 +201,7 @@ describe('a payout that was published, and whose command is gone from Kafka as w
     assert.equal(await reportWithoutCommand('acme', lost.ledger), 0)
   })
 
-  test('and that had ended was told to the end', async (t) => {
+  test('and that had ended was published to its end', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.callBack()
@@ -210,7 +210,7 @@ describe('a payout that was published, and whose command is gone from Kafka as w
     assert.deepEqual(await anomaliesOf(lost.ledger), [])
   })
 
-  test('is counted where there are many more like it', async (t) => {
+  test('is counted if there are many more like it', async (t) => {
     const lost = await lostLedger(t)
     await lost.send()
     await lost.recover(await lost.lose(), ABSENT)
@@ -225,7 +225,7 @@ describe('a payout that was published, and whose command is gone from Kafka as w
   })
 })
 
-test('what was published as under way at the gateway and is not found is sent again by no promise', async (t) => {
+test('no promise resends a payout that was published as under way at the gateway and is not found', async (t) => {
   const lost = await lostLedger(t)
   await lost.send()
   const published = await lost.lose()

@@ -11,8 +11,8 @@ type UnlistedMessage = PayoutKey & PublishedMessage
 const PAGE = 2_000
 
 /**
- * What was published of payouts that are on no list of the recovery, as the ledger lacks them: it is kept, so that intake
- * does not take them in as new should their commands come later. Compared some at a time, so that no more is held.
+ * Keeps what was published of payouts that are on no list of the recovery, because the ledger lacks them, so that intake does not
+ * store them as new if their commands arrive later. Compares a page at a time, to bound its memory.
  */
 export class UnlistedPayouts {
   readonly #ledger: Ledger
@@ -28,7 +28,10 @@ export class UnlistedPayouts {
     if (this.#unseen.length >= PAGE) await this.#keep()
   }
 
-  /** Once everything was read: those that were taken in since the list was made. What was published of them is kept, too. */
+  /**
+   * Call this once everything was read. Returns the payouts that intake stored after the list was made, and keeps what was
+   * published of them, too.
+   */
   async late(): Promise<PayoutKey[]> {
     await this.#keep()
     return [...this.#late.values()]

@@ -4,12 +4,12 @@ import { readBack } from '../../ledger/read-back.ts'
 import { publishedOnly } from './sql/without-command.ts'
 
 const PAGE = 10_000
-/** How many are named, each by an anomaly; the others are counted in one. */
+/** So many get an anomaly each; one more anomaly counts the others. */
 export const MOST_NAMED = 100
 
 /**
- * Tells by anomalies of a merchant's payouts that were published, not as ended, and that the ledger lacks though all
- * commands that Kafka holds were taken in: the gateway may have them, and nobody asks. Returns how many they are.
+ * Raises anomalies for a merchant's payouts that were published, not as ended, and that the ledger lacks though intake has stored
+ * all commands that Kafka held: the gateway may have them, and nobody asks. Returns how many they are.
  */
 export async function reportWithoutCommand(merchantId: string, ledger: Ledger): Promise<number> {
   const named: Decision[] = []

@@ -5,20 +5,17 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type SettingsOf = { merchantId: string }
 
-/** Every claim of the merchant waits here. '' as hash: no settings are in force yet. */
+/** Blocks every claim of the merchant. '' as hash: no settings are in force yet. */
 export const lockInForce = sql<SettingsOf, { settingsHash: string }>`
   select settings_hash from merchants where merchant_id = ${'merchantId'} for update`
 
-/** Makes the merchant's row where there is none. `feeEstimate` is only where it begins. */
+/** Makes the merchant's row if there is none. `feeEstimate` is only its initial value. */
 export const openMerchant = sql<SettingsOf & { feeEstimate: bigint }>`
   insert into merchants (merchant_id, settings_hash, fee_estimate)
   values (${'merchantId'}, '', ${'feeEstimate'})
   on conflict (merchant_id) do nothing`
 
-/**
- * Each start begins with the estimate of its settings: whatever was learnt of fees since is learnt again, but where somebody
- * holds the row.
- */
+/** Each start begins with the estimate of its settings and learns fees anew, unless somebody holds the row. */
 export const beginFees = sql<SettingsOf & { feeEstimate: bigint }>`
   update merchants set fee_estimate = ${'feeEstimate'}, fee_share = null
   where merchant_id = any (array(
@@ -37,12 +34,12 @@ export const isBeginning = sql<SettingsOf, { beginning: true }>`
   where not exists (select from payouts)
     and not exists (select from merchants where merchant_id = ${'merchantId'} and settings_hash <> '')`
 
-/** Of a ledger that has no payouts yet: what is published later may be its own. */
+/** For a ledger that has no payouts yet: what is published later may be its own. */
 export const notePredecessor = sql<{ before: string }>`
   update ledger_server set predecessor = coalesce(predecessor, ${'before'})
   where not exists (select from payouts)`
 
-/** Why a merchant's payouts may have been sent by a ledger of which this one knows nothing; no row: nothing speaks for that. */
+/** Why another ledger may have sent a merchant's payouts without this one's knowledge; no row: nothing suggests that. */
 export const doubtOfNewcomers = sql<SettingsOf, { reason: string; oneStep: boolean }>`
   select reason, one_step from (
     (select predecessor as reason, false as one_step from ledger_server where predecessor is not null)
@@ -53,12 +50,15 @@ export const doubtOfNewcomers = sql<SettingsOf, { reason: string; oneStep: boole
   ) doubts
   limit 1`
 
-/** Whoever is fenced because another merchant is, is so for the same step of the server's history. */
+/** A merchant that is fenced because another one is, is fenced for the same step of the server's history. */
 export const noteOneStep = sql<SettingsOf & { reason: string }>`
   update merchants set recovering_one_step = true
   where merchant_id = ${'merchantId'} and recovering_reason = ${'reason'}`
 
-/** Sending starts with the canary, an unknown balance and no presence check. What a recovery was answered by others counts no more. */
+/**
+ * Sending starts with the canary, an unknown balance and no presence check. Answers that a recovery received by other settings no
+ * longer count.
+ */
 export const putInForce = sql<SettingsOf & { settingsHash: string }>`
   update merchants
   set settings_hash = ${'settingsHash'}, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,
@@ -76,13 +76,13 @@ export const keepSettings = sql<SettingsOf & Account>`
           ${'dialectName'})
   on conflict do nothing`
 
-/** Open payouts that were attempted before the ledger kept where. */
+/** Open payouts that were attempted before the ledger kept the account. */
 export const placeAttempted = sql<SettingsOf & { accountId: string }>`
   update payouts set account_id = ${'accountId'}, doubted = true
   where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
     and ${isOpen}`
 
-/** Payouts that wait to be sent again, by what they wait on. */
+/** Payouts that wait to be sent again, by what they wait for. */
 export const waitingAgain = sql<SettingsOf, SentAgain & { count: number }>`
   select doubted, absence_confirmed, later_codes, count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen} and state in ('held', 'queued') and attempt > 0

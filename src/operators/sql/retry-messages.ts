@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** A message that Kafka refused; what it says is not told. `bytes`: of its value. */
+/** A message that Kafka refused, without its content. `bytes`: of its value. */
 export type RefusedMessage = {
   position: bigint
   topic: string
@@ -18,18 +18,18 @@ export const refusedMessages = sql<{ limit: number }, RefusedMessage>`
   select position, topic, key, event_id, type, length(value) as bytes, reason, refused_at
   from outbox_refused order by position limit ${'limit'}`
 
-/** A page of their positions, behind the given one. */
+/** A page of their positions, after the given one. */
 export const refusedBehind = sql<{ after: bigint; limit: number }, { position: bigint }>`
   select position from outbox_refused where position > ${'after'} order by position limit ${'limit'}`
 
-/** Those of these that are there. */
+/** Those of these positions that exist. */
 export const refusedAmong = sql<{ positions: bigint[] }, { position: bigint }>`
   select position from outbox_refused where position = any(${'positions'}::bigint[])`
 
 export const countRefused = sql<object, { topic: string; reason: string; count: number }>`
   select topic, reason, count(*)::int as count from outbox_refused group by topic, reason order by topic, reason`
 
-/** Hands messages to the relay once more, behind what waits there. Those that are not there are left out. */
+/** Hands messages to the relay once more, after those that wait there. Skips those that do not exist. */
 export const putBack = sql<{ positions: bigint[] }, { position: bigint; eventId: string }>`
   with again as (
     delete from outbox_refused where position = any(${'positions'}::bigint[])

@@ -5,14 +5,14 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 export type SealedWith = PayoutKey & { keyId: number }
 
-/** With which key bank details are sealed, in the order of the primary key, from the one behind the given on. */
+/** Which key seals bank details, in the order of the primary key, starting after the given one. */
 export const sealedWith = sql<PayoutKey & { limit: number }, SealedWith>`
   select merchant_id, payout_id, get_byte(sealed, 0) as key_id from payout_commands
   where (merchant_id, payout_id) > (${'merchantId'}, ${'payoutId'})
   order by merchant_id, payout_id
   limit ${'limit'}`
 
-/** Locks them too, against another rotation. Intake only adds rows, and dispatch only reads them: neither waits. */
+/** Locks them too, against another rotation. Intake only adds rows, and dispatch only reads them, so neither waits. */
 export const lockSealed = sql<{ wanted: readonly PayoutKey[] }, PayoutKey & { sealed: Buffer }>`
   select c.merchant_id, c.payout_id, c.sealed
   from ${{ rows: 'wanted', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
@@ -22,7 +22,7 @@ export const lockSealed = sql<{ wanted: readonly PayoutKey[] }, PayoutKey & { se
     for update
   ) c`
 
-/** They are locked, so each stays at the place where it is found. */
+/** They are locked, so each stays where it was found. */
 export const replaceSealed = sql<{ fresh: readonly (PayoutKey & { sealed: Buffer })[] }>`
   update payout_commands c set sealed = fresh.sealed
   from (
@@ -45,7 +45,7 @@ export const sealedWaiting = sql<object, { keyId: number; count: number }>`
 
 type WaitingCommandKey = { merchantId: string; topic: string; partition: number; position: bigint }
 
-/** Commands that wait and another key seals, from behind the given one on. Locked; those that are taken in now are passed over. */
+/** Waiting commands that another key seals, after the given one. Locks them; skips those that intake is storing now. */
 export const lockOldWaiting = sql<
   WaitingCommandKey & { keyId: number; limit: number },
   WaitingCommandKey & { origin: string; sealed: Buffer }
@@ -71,7 +71,7 @@ export const replaceWaiting = sql<{ fresh: readonly (WaitingCommandKey & { seale
 export const sealedCallbacks = sql<object, { keyId: number; count: number }>`
   select get_byte(sealed, 0) as key_id, count(*)::int as count from kept_callbacks group by 1`
 
-/** Kept callbacks that another key seals, from behind the given one on. Locked; those in use are left to the next rotation. */
+/** Kept callbacks that another key seals, after the given one. Locks them; leaves those in use to the next rotation. */
 export const lockOldCallbacks = sql<KeptKey & { keyId: number; limit: number }, KeptKey & { sealed: Buffer }>`
   select merchant_id, kind, order_no, query_hash, sealed from kept_callbacks
   where (merchant_id, kind, order_no, query_hash)
@@ -90,7 +90,7 @@ export const replaceCallbacks = sql<{ fresh: readonly (KeptKey & { sealed: Buffe
   where k.merchant_id = fresh.merchant_id and k.kind = fresh.kind and k.order_no = fresh.order_no
     and k.query_hash = fresh.query_hash`
 
-/** Dead letters that Kafka refused and another key seals, behind this position. */
+/** Dead letters that Kafka refused and another key seals, after this position. */
 export const lockOldDeadLetters = sql<
   { position: bigint; keyId: number; limit: number },
   { position: bigint; origin: string; sealed: Buffer }
@@ -107,8 +107,8 @@ export const replaceDeadLetters = sql<{ fresh: readonly { position: bigint; seal
   where r.position = fresh.position`
 
 /**
- * Dead letters that wait for the relay and another key seals, behind this one. The relay may be publishing one as it was
- * sealed before.
+ * Dead letters that wait for the relay and another key seals, after this one. The relay may be publishing one under its former
+ * seal.
  */
 export const lockWaitingDeadLetters = sql<
   { shard: number; topic: string; position: bigint; keyId: number; limit: number },
@@ -131,6 +131,6 @@ export const replaceWaitingDeadLetters = sql<{
   }} fresh
   where o.shard = fresh.shard and o.topic = fresh.topic and o.position = fresh.position`
 
-/** The fingerprint key's proof, under 0, stays. */
+/** Keeps the fingerprint key's proof, under 0. */
 export const retireProofs = sql<{ keyIds: number[] }>`
   delete from key_proofs where key_id = any(${'keyIds'}::smallint[]) and key_id <> 0`

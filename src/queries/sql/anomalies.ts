@@ -11,12 +11,12 @@ export type Acknowledgement = {
   acknowledgedAt: Instant | null
 }
 
-/** How often it was said, and when last; null: once. */
+/** How often it was reported, and when last; null: once. */
 export type Repeats = { times: number; lastAt: Instant | null }
 
 export type ListedAnomaly = {
   anomalyId: string
-  /** Null: it is about a payin, or about an order that nobody knows. */
+  /** Null: it is about a payin, or about an unknown order. */
   payoutId: string | null
   orderNo: string | null
   kind: string
@@ -31,7 +31,7 @@ const listed: Fragment = {
     acknowledged_reason, acknowledged_at`,
 }
 
-/** Those that nobody has acknowledged, the oldest first; then the others, the newest first. */
+/** First the unacknowledged ones, the oldest first; then the others, the newest first. */
 export const anomaliesOf = sql<{ merchantId: string; limit: number }, ListedAnomaly>`
   select ${listed} from (
     (select * from anomalies
@@ -45,7 +45,7 @@ export const anomaliesOf = sql<{ merchantId: string; limit: number }, ListedAnom
 
 export type WholeAnomaly = ListedAnomaly & {
   exchange: Exchange | null
-  /** Of the payout that it is about, now. */
+  /** The current state of the payout that it is about. */
   payoutState: State | null
 }
 
@@ -65,14 +65,14 @@ export const payoutsOfAnomalies = sql<
 
 export type LockedAnomaly = { anomalyId: string } & Acknowledgement
 
-/** In the order of the primary key, so that two who acknowledge the same wait for one another. */
+/** In the order of the primary key, so that two people who acknowledge the same anomalies wait for one another. */
 export const lockAnomalies = sql<{ merchantId: string; anomalyIds: string[] }, LockedAnomaly>`
   select anomaly_id, acknowledged_by, acknowledged_reason, acknowledged_at from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[])
   order by anomaly_id
   for update`
 
-/** One that is acknowledged stays as it was. */
+/** Leaves an acknowledged anomaly as it was. */
 export const setAcknowledged = sql<{
   merchantId: string
   anomalyIds: string[]
@@ -86,7 +86,7 @@ export const setAcknowledged = sql<{
 export type OpenAnomalies = {
   merchantId: string
   count: number
-  /** Of them, payouts whose id came again with other content, which is not paid. */
+  /** Of these, payouts whose id arrived again with other content, which is not paid. */
   changed: number
   oldestId: string
   oldestKind: string

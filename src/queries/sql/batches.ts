@@ -5,7 +5,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type BatchRow = { merchantId: string; batchId: string }
 
-/** What a file under a batch said of itself before its rows came. */
+/** What a file of a batch declared before its rows arrived. */
 export type Declared = { rows: number; amount: Paise; declaredAt: Instant }
 
 /** The earliest first. */
@@ -19,7 +19,7 @@ export const declaredInAll = sql<BatchRow, { files: number; rows: bigint; amount
     ${sumOfPaise('amount')} as amount
   from batches where merchant_id = ${'merchantId'} and batch_id = ${'batchId'}`
 
-/** Over a page of the batch's payouts, whatever became of them. */
+/** Over a page of the batch's payouts, in any state. */
 export const pageOfBatch = sql<
   BatchRow & { after: string; limit: number },
   { last: string | null; count: number; amount: Paise }

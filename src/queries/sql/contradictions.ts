@@ -1,6 +1,6 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** What the gateway said by a signed word against the end of a payout; `against`: how the details of that begin. */
+/** What signed reports of the gateway say against the end of a payout; `against`: how the details of such an anomaly begin. */
 export const contradictionsTold = sql<
   { merchantId: string; payoutId: string; against: string[] },
   { anomalyId: string }

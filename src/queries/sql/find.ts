@@ -16,21 +16,21 @@ export const byOrderNo = sql<{ merchantId: string; id: string }, FoundPayout>`
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, FoundPayout>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
 
-/** Before when its command says that it must not be sent. */
+/** The time before which it must not be sent, according to its command. */
 export const notBeforeOf = sql<PayoutKey, { notBefore: Instant | null }>`
   select not_before from payout_commands where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-/** Until the transaction ends nobody else decides with this UTR, about any payout. */
+/** Until the transaction ends nobody else can decide with this UTR, about any payout. */
 export const lockUtr = sql<{ utr: string }>`
   select pg_advisory_xact_lock(hashtextextended('payout with UTR ' || upper(${'utr'}::text), 0))`
 
-/** A payout of any merchant, but not this one, that has the UTR. */
+/** Another payout, of any merchant, that has the UTR. */
 export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
   select merchant_id, payout_id from payouts
   where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payout_id) <> (${'merchantId'}, ${'payoutId'})
   limit 1`
 
-/** Payouts of a batch in these states, in the order in which they were taken in. */
+/** Payouts of a batch in these states, in the order in which they were accepted. */
 export const openOfBatch = sql<{ merchantId: string; batchId: string; states: State[] }, FoundPayout>`
   select payout_id from payouts
   where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and state = any(${'states'}::text[])

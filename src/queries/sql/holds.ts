@@ -11,11 +11,11 @@ export type StoredHold = {
   earlierBatchId: string | null
   /** The earlier payout is of the payout's own batch. */
   inSameBatch: boolean
-  /** What became of the earlier payout so far. */
+  /** The earlier payout's current state. */
   earlierState: State | null
-  /** It ended unpaid, and the gateway has said something else. */
+  /** It ended unpaid, and the gateway has reported something else. */
   earlierMayBePaid: boolean
-  /** From when on the payout itself may be sent. */
+  /** The earliest time at which the payout itself may be sent. */
   paysAt: Instant
   since: Instant
 }
@@ -40,7 +40,7 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
   ) h
   order by n`
 
-/** Payouts of a batch that wait for a release, for these reasons and no other, in the order in which they were taken in. */
+/** Payouts of a batch that wait for a release, for these reasons and no other, in the order in which they were accepted. */
 export const heldOfBatch = sql<
   { merchantId: string; batchId: string; reasons: HoldReason[] },
   { payoutId: string }
@@ -54,7 +54,7 @@ export const heldOfBatch = sql<
     )
   order by seq`
 
-/** The latest release of each payout that was released, by whom and why. */
+/** The latest release of each released payout, by whom and why. */
 export const releasesOf = sql<
   { merchantId: string; payoutIds: string[] },
   { payoutId: string; at: Instant; note: string }

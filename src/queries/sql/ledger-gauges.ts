@@ -6,12 +6,12 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { lackOfBalance } from './shortages.ts'
 import { snapshotsHeld } from './snapshots.ts'
 
-/** What concerns all merchants stands in every row; there is one row without a merchant where there is none. */
+/** Every row repeats what concerns all merchants; without merchants there is one row, with no merchant. */
 export type LedgerGauges = {
   outboxRows: number
   outboxOldestSeconds: number
   outboxRefused: number
-  /** Null: this role is not told since when other users keep theirs. */
+  /** Null: this role cannot see the age of other users' snapshots. */
   snapshotsOldestSeconds: number | null
 } & (
   | { merchantId: null }
@@ -22,26 +22,26 @@ export type LedgerGauges = {
       circuitOpen: boolean
       available: Paise | null
       snapshotAt: Instant | null
-      /** What the balance lacks for the next payout, and how many wait for it; null: nothing. */
+      /** What the balance lacks for the next payout, and how many payouts wait for it; null: nothing. */
       lacking: Paise | null
       waiting: number | null
       submitting: number
       unknown: number
       review: number
-      /** Those that wait for a person's release, by reason. */
+      /** Payouts that wait for a person's release, by reason. */
       held: Partial<Record<HoldReason, number>> | null
-      /** Those that nobody has acknowledged, by kind. */
+      /** Unacknowledged anomalies, by kind. */
       anomalies: Record<string, number> | null
       payins: PayinGauge[]
     }
 )
 
-/** Payins of one merchant in one state that is no end, and how long ago the oldest of them was asked for. */
+/** Payins of one merchant in one state that is no end, and the age of the oldest. */
 type PayinGauge = { state: string; count: number; oldestSeconds: number }
 
 /**
- * What a scrape reads, by index only: the outbox, payouts that wait for a person, open anomalies and the payins of each
- * state are counted up to a bound, and the outbox's oldest message is among the first of each topic in each shard.
+ * What a scrape reads, by index only. It counts the outbox, payouts that wait for a person, open anomalies and the payins of each
+ * state up to a bound; the outbox's oldest message is among the first of each topic in each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
   with recursive queues (shard, topic, done_below) as (

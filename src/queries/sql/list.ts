@@ -11,22 +11,22 @@ export type Listed = {
   amount: Paise
   state: State
   reason: string | null
-  /** Of one that is held for a person: the payout, or the batch of the same file, that it is held for. */
+  /** For a payout held for a person: the payout, or the batch of the same file, that it is held for. */
   earlierPayoutId: string | null
   earlierBatchId: string | null
-  /** Before when it must not be sent; null: its command says nothing. */
+  /** The time before which it must not be sent; null: its command names none. */
   notBefore: Instant | null
   deadline: Instant
-  /** When it came into this state for this reason; null where the history of that was dropped by age. */
+  /** When it entered this state for this reason; null: that part of the history has expired. */
   since: Instant | null
   updatedAt: Instant
-  /** How often its id came again with other content, which was not taken in. */
+  /** How often its id arrived again with other content, which was not accepted. */
   contradictions: number
 }
 
 type ListRequest = { merchantId: string; states: State[]; limit: number }
 
-/** Evidence that moves nothing, a question and a fee that came later store a payout without a new version. */
+/** Evidence that moves nothing, a query and a late fee store a payout without a new version. */
 const since = `case when p.version = 0 then p.accepted_at else coalesce(
       (select at from history h
        where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version), p.paid_at) end as since`
@@ -49,7 +49,7 @@ export const payoutsOfBatch = sql<ListRequest & { batchId: string }, Listed>`
   where p.merchant_id = ${'merchantId'} and p.batch_id = ${'batchId'} and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 
-/** Of those that have not ended. */
+/** Only payouts that have not ended. */
 export const openPayoutsInStates = sql<ListRequest, Listed>`
   select ${listed}
   where p.merchant_id = ${'merchantId'} and ${isOpen}
@@ -58,7 +58,7 @@ export const openPayoutsInStates = sql<ListRequest, Listed>`
 
 type ListPage = { after: string; limit: number }
 
-/** Those in these states of a page of all of the merchant's payouts, at most as many as wanted; nulls where there are none. */
+/** From a page of all of the merchant's payouts, those in these states, up to the limit; nulls if there are none. */
 export const pageInStates = sql<
   ListPage & { merchantId: string; states: State[]; wanted: number },
   { last: string | null } & ({ payoutId: string; seq: bigint } | { payoutId: null; seq: null })

@@ -4,7 +4,7 @@ import type { Fees } from '../../domain/payout/fee.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 export type Pause = { pausedBy: string; pausedReason: string; pausedAt: Instant }
-/** Since when nothing is sent because the ledger was restored (`payoutd recover`). */
+/** Since when payoutd sends nothing because the ledger was restored (`payoutd recover`). */
 export type Recovering = { recoveringSince: Instant; recoveringBy: string; recoveringReason: string }
 type NotRecovering = { recoveringSince: null; recoveringBy: null; recoveringReason: null }
 type NoPause = { pausedBy: null; pausedReason: null; pausedAt: null }
@@ -39,7 +39,7 @@ export const inReview = sql<object, { merchantId: string; count: number }>`
     select count(*)::int as count from payouts p where p.merchant_id = m.merchant_id and p.in_review
   ) r`
 
-/** Payins in review by merchant, with the one that was asked for first. */
+/** Payins in review by merchant, with the oldest request. */
 export type PayinsInReview = { merchantId: string; count: number; oldestId: string; oldestAt: Instant }
 
 export const payinsInReview = sql<object, PayinsInReview>`

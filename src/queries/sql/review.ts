@@ -6,8 +6,8 @@ import { sql } from '../../platform/postgres/postgres.ts'
 export type InReview = Payout & { since: Instant; rowNumber: number | null }
 
 /**
- * What waits for a person, the longest first. The history of its last transition may have been dropped by
- * age; a payout in review does not change, so it was stored then for the last time.
+ * Payouts that wait for a person, the longest first. The history of the last transition may have expired; a payout in review does
+ * not change, so its row was last stored at that time.
  */
 export const payoutsInReview = sql<{ merchantId: string; limit: number }, InReview & { sealed: Buffer }>`
   select ${payoutColumns},

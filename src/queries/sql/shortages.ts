@@ -8,15 +8,16 @@ export type Shortage = {
   merchantId: string
   payoutId: string
   since: Instant
-  /** How much is missing, with the estimated fee, as the balance is known now. */
+  /** How much is missing, with the estimated fee, by the balance known now. */
   missing: Paise
-  /** Payouts that wait, the next one included, counted up to a bound. */
+  /** Waiting payouts, including the next one, counted up to a bound. */
   waiting: number
 }
 
 /**
- * Of a merchant m the payout that its balance does not cover, and how much is missing. One that has moved since dispatch
- * looked waits no more. The limit keeps it to the primary key: the index of what is ready would be read whole.
+ * For a merchant m, the payout that its balance does not cover, and how much is missing. A payout that has moved since dispatch
+ * looked no longer waits. The limit makes PostgreSQL use the primary key; otherwise it would read the whole index of ready
+ * payouts.
  */
 export const lackOfBalance: Fragment = {
   fragment: `
@@ -32,7 +33,7 @@ export const lackOfBalance: Fragment = {
     where p.ready`,
 }
 
-/** Of one merchant, or (null) of all. */
+/** For one merchant, or (null) for all. */
 export const shortages = sql<{ merchantId: string | null; countUpTo: number }, Shortage>`
   select m.merchant_id, lack.payout_id, m.short_since as since, lack.missing, ready.count as waiting
   from merchants m

@@ -1,21 +1,21 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-/** What keeps the database from clearing away row versions that have ended since. */
+/** What keeps the database from removing row versions that have ended since. */
 export type HeldSnapshot = {
   kind: 'session' | 'prepared transaction' | 'replication slot'
-  /** The process id of a session, the name of the others. */
+  /** The process id of a session; the name of anything else. */
   name: string
   role: string | null
   application: string | null
-  /** Since it began; null where the server does not tell, as of a standby that is connected. */
+  /** Its age; null if the server does not report it, as for a connected standby. */
   seconds: number | null
   /** How many transactions ago. */
   transactions: number
 }
 
 /**
- * Snapshots count in their own database, a transaction that has an id in all; of vacuum the server itself knows that it
- * keeps nothing. A snapshot that is a standby's stands in the row of its sender, or in its slot.
+ * A snapshot holds back its own database, a transaction with an id all databases; the server itself knows that vacuum holds back
+ * nothing. A standby's snapshot is in the row of its walsender, or in its slot.
  */
 export const snapshotsHeld: Fragment = {
   fragment: `
@@ -42,6 +42,6 @@ export const snapshotsHeld: Fragment = {
 export const heldSnapshots = sql<object, HeldSnapshot>`
   select * from (${snapshotsHeld}) held order by seconds desc nulls last, transactions desc`
 
-/** Whether this role is told of other users' sessions since when they last. */
+/** Whether this role can see the ages of other users' sessions. */
 export const seesEverySession = sql<object, { sees: boolean }>`
   select pg_has_role('pg_read_all_stats', 'usage') as sees`

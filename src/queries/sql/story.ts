@@ -14,7 +14,7 @@ export type PayoutRow = Payout & {
   acceptedAt: Instant
   updatedAt: Instant
   rowNumber: number | null
-  /** Before when it must not be sent; null: the command says nothing. */
+  /** The time before which it must not be sent; null: the command names none. */
   notBefore: Instant | null
   sealed: Buffer
   faults: Fault[] | null
@@ -25,13 +25,13 @@ export const payoutWithCommand = sql<PayoutStoryKey, PayoutRow>`
   from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
-/** With the gateway account that it was sent to; nulls: that was not kept. */
+/** With the gateway account that it was sent to; nulls: the ledger did not keep it. */
 export type Attempt = {
   attempt: number
   orderNo: string
   /** The process that claimed it. */
   owner: string
-  /** The ledger had lost it: a recovery put it back at `claimedAt`, and nobody knows when it was sent. */
+  /** The ledger had lost it: a recovery restored it at `claimedAt`, and nobody knows when it was sent. */
   isPutBack: boolean
   claimedAt: Instant
   leaseUntil: Instant
@@ -44,7 +44,7 @@ export const attemptsOf = sql<PayoutStoryKey, Attempt>`
 
 export type HistoryEntry = {
   at: Instant
-  /** Null where the evidence moved nothing. */
+  /** Null: the evidence moved nothing. */
   version: number | null
   fromState: string | null
   toState: string
@@ -53,7 +53,7 @@ export type HistoryEntry = {
   exchange: Exchange | null
 } & Repeats
 
-/** What one transaction told has one time: there the evidence that moved nothing stands last. */
+/** All entries of one transaction have the same time; among them, evidence that moved nothing comes last. */
 export const historyOf = sql<PayoutStoryKey, HistoryEntry>`
   select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`

@@ -1,6 +1,6 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-/** How often something was said of it: in its history, and in anomalies about it. */
+/** How often something was reported about it: in its history, and in anomalies about it. */
 export type TimesSaid = { id: string; times: number }
 
 const timesSaid = (id: Fragment, isAbout: Fragment) => sql<{ merchantId: string; ids: string[] }, TimesSaid>`
@@ -11,7 +11,10 @@ const timesSaid = (id: Fragment, isAbout: Fragment) => sql<{ merchantId: string;
   )::int as times
   from unnest(${'ids'}::text[]) as given (id)`
 
-/** Changes with whatever is said of a payout, also where that moves nothing: what a person was shown, and what they were not. */
+/**
+ * Changes with every report about a payout, even one that moves nothing: so a decision can tell whether the person saw every
+ * report.
+ */
 export const timesSaidOfPayouts = timesSaid({ fragment: 'payout_id' }, { fragment: 'a.payout_id = given.id' })
 export const timesSaidOfPayins = timesSaid(
   { fragment: 'payin_id' },

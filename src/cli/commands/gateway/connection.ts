@@ -10,11 +10,11 @@ import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { systemClock } from '../../../platform/running/clock.ts'
 import { pathOf } from '../../options/path-of.ts'
 
-/** Who speaks to which gateway. */
+/** A merchant's account at a gateway. */
 export type GatewayAccount = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
 export type GatewayConnection = GatewayAccount & { dialect: Dialect }
 
-/** The merchant to take from the settings, or the key and the dialect given in its place. */
+/** The merchant to take from the settings, or a key and a dialect in its place. */
 export type KeyOptions = {
   merchant?: string
   key?: string
@@ -27,7 +27,7 @@ export type ConnectionOptions = AccountOptions & KeyOptions
 
 const ACCOUNT = ['baseUrl', 'mchId', 'key', 'keyEnv', 'keyFile']
 
-/** Adds the options of KeyOptions but the dialect. */
+/** Adds the options of KeyOptions except the dialect. */
 const withKey = (command: Command): Command =>
   command
     .option(
@@ -49,7 +49,7 @@ const withKey = (command: Command): Command =>
         .conflicts(['key', 'keyEnv']),
     )
 
-/** Adds the options of AccountOptions: the merchant's settings, or an account given in full. */
+/** Adds the options of AccountOptions: the merchant's settings, or a complete account. */
 export const withAccount = (command: Command): Command =>
   withKey(command)
     .option('--base-url <url>', 'use this gateway instead of a merchant’s settings; needs --mch-id and a key')
@@ -63,7 +63,7 @@ const withDialect = (command: Command): Command =>
 
 export const withConnection = (command: Command): Command => withDialect(withAccount(command))
 
-/** `dialect` is null where only the account is known. Throws an ExpectedFailure or a ConfigError. */
+/** `dialect` is null if only the account is known. Throws an ExpectedFailure or a ConfigError. */
 export function accountOf(options: AccountOptions): GatewayAccount & { dialect: Dialect | null } {
   const account = ACCOUNT.some((name) => name in options) ? given(options) : configured(options.merchant)
   expecting(() => parseBaseUrl(account.baseUrl))
@@ -87,19 +87,16 @@ export function connectionOf(options: ConnectionOptions): GatewayConnection {
   return { ...account, dialect: dialectGiven(options, dialect) }
 }
 
-/**
- * The key and the dialect by which something was signed: a key that is given is enough, whosever it is. Throws an
- * ExpectedFailure or a ConfigError.
- */
+/** The key and the dialect of a signature: a given key is enough, whoever owns it. Throws an ExpectedFailure or a ConfigError. */
 export function keyOf(options: ConnectionOptions): { key: string; dialect: Dialect } {
   const key = keyGiven(options)
   return key === undefined ? connectionOf(options) : { key, dialect: dialectGiven(options, null) }
 }
 
-/** The dialect of that name or path. Throws an ExpectedFailure that names what is wrong. */
+/** The dialect of that name or path. Throws an ExpectedFailure that names the fault. */
 export const dialectNamed = (name: string): Dialect => expecting(() => loadDialect(name))
 
-/** Calls the gateway and lets go of the connection. */
+/** Calls the gateway, then closes the connection. */
 export async function withClient<T>(
   { baseUrl, mchId, key, tls, dialect }: GatewayConnection,
   work: (client: GatewayClient) => Promise<T>,
@@ -142,7 +139,7 @@ function keyGiven({ key, keyEnv, keyFile }: KeyOptions): string | undefined {
 const dialectGiven = ({ dialect }: KeyOptions, otherwise: Dialect | null): Dialect =>
   dialect === undefined && otherwise ? otherwise : dialectNamed(dialect ?? 'default')
 
-/** For what fails only by what the operator gave: the error's message says how. */
+/** For work that fails only because of the operator's input: the error's message says how. */
 function expecting<T>(work: () => T): T {
   try {
     return work()

@@ -17,7 +17,7 @@ const WHO = ['--by', 'asha', '--reason', 'a trial']
 const APPLY = ['payout', 'apply', ...WHO, '--mch-order-no', 'T1', '--amount', '1000000', ...NOTIFY]
 const TO_ASHA = ['--account-no', '50100123456789', '--ifsc', 'HDFC0001234', '--account-name', 'Asha Menon']
 
-/** Runs `payoutd gateway` on a sandbox of its own that is the one merchant of the environment. */
+/** Runs `payoutd gateway` on a sandbox of its own, which is the one merchant of the environment. */
 async function gatewayOf(t: TestContext) {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   const state = path.join(folder, 'sandbox.sqlite')
@@ -37,7 +37,7 @@ async function gatewayOf(t: TestContext) {
   return { run, url: sandbox.url, folder }
 }
 
-test('the balance is told in rupees to people and in paise to programs, with no database or Kafka in the settings', async (t) => {
+test('the balance is shown in rupees to people and in paise to programs, with no database or Kafka in the settings', async (t) => {
   const { run } = await gatewayOf(t)
   const { code, stdout } = await run(['balance'])
   assert.equal(code, 0)
@@ -46,7 +46,7 @@ test('the balance is told in rupees to people and in paise to programs, with no 
   assert.equal(JSON.parse(json.stdout).availableAmount, '10000000000')
 })
 
-test('an account can be given in full, and what is missing of it is said', async (t) => {
+test('an account can be given in full, and the error names what is missing', async (t) => {
   const { run, url, folder } = await gatewayOf(t)
   const keyFile = path.join(folder, 'key')
   writeFileSync(keyFile, `${KEY}\n`)
@@ -66,7 +66,7 @@ test('an account can be given in full, and what is missing of it is said', async
   )
 })
 
-test('a refusal that the dialect does not know is unknown, exit code 2, and no output holds the key', async (t) => {
+test('a refusal that the dialect does not know counts as unknown, exit code 2, and no output contains the key', async (t) => {
   const { run } = await gatewayOf(t)
   const { code, stdout, stderr } = await run(['balance'], { GATEWAY_KEY: 'another-key-of-this-test' })
   assert.equal(code, 2)
@@ -74,7 +74,7 @@ test('a refusal that the dialect does not know is unknown, exit code 2, and no o
   assert.ok(!`${stdout}${stderr}`.includes('another-key'))
 })
 
-test('a payout is not sent past the ledger unasked', async (t) => {
+test('a payout is not sent past the ledger without a question', async (t) => {
   const { run } = await gatewayOf(t)
   const { code, stdout, stderr } = await run([...APPLY, ...TO_ASHA])
   assert.deepEqual([code, stdout], [1, ''])
@@ -82,7 +82,7 @@ test('a payout is not sent past the ledger unasked', async (t) => {
   assert.equal((await run(['payout', 'query', '--mch-order-no', 'T1'])).code, 1)
 })
 
-test('a payout is sent, found again by either number, and not sent twice, with its account masked throughout', async (t) => {
+test('a payout is sent, found again by either number, and not sent twice, and its account is masked throughout', async (t) => {
   const { run } = await gatewayOf(t)
   const sent = await run([...APPLY, ...TO_ASHA, '--yes', '--json'])
   assert.equal(sent.code, 0)
@@ -105,7 +105,7 @@ test('a payout is sent, found again by either number, and not sent twice, with i
   )
 })
 
-test('a payout that breaks rules of the contract is not sent, and each is named', async (t) => {
+test('a payout that breaks rules of the contract is not sent, and each rule is named', async (t) => {
   const { run } = await gatewayOf(t)
   const { code, stdout } = await run([
     ...APPLY,
@@ -122,7 +122,7 @@ test('a payout that breaks rules of the contract is not sent, and each is named'
   )
 })
 
-test('an order whose callbacks could not be verified is not sent', async (t) => {
+test('an order whose callbacks payoutd could not verify is not sent', async (t) => {
   const { run } = await gatewayOf(t)
   const notify = ['--notify-url', 'http://127.0.0.1:9/callbacks?merchant=acme']
   for (const args of [
@@ -136,7 +136,7 @@ test('an order whose callbacks could not be verified is not sent', async (t) => 
   }
 })
 
-test('an answer that is no HTTP 200 names status and path, and what to ask then', async (t) => {
+test('if the answer is not HTTP 200, the command shows status and path, and what to query next', async (t) => {
   const { run } = await gatewayOf(t)
   const { url } = await startServer(t, (_, response) => response.writeHead(502).end())
   const unwell = { GATEWAY_BASE_URL: url }
@@ -155,7 +155,7 @@ test('an answer that is no HTTP 200 names status and path, and what to ask then'
   assert.match(created.stdout, /; query it with payoutd gateway payin query --mch-order-no I1\n/)
 })
 
-test('a payin is created and found, and an order that nobody has is not recovered', async (t) => {
+test('a payin is created and found, and an unknown order cannot be recovered', async (t) => {
   const { run } = await gatewayOf(t)
   const created = await run([
     'payin',
@@ -200,7 +200,7 @@ test('a payin is created and found, and an order that nobody has is not recovere
   assert.match(lost.stdout, /^not found\n {2}retCode {2}ORDER_NOT_FOUND\n/)
 })
 
-test('an amount is whole paise and nothing that could be read as something else', () => {
+test('an amount must be whole paise, and nothing that could be read otherwise', () => {
   assert.equal(paiseOf('50000'), 50_000n)
   for (const amount of [
     '1e4',
@@ -218,7 +218,7 @@ test('an amount is whole paise and nothing that could be read as something else'
   }
 })
 
-test('a payout past the ledger is on record before it is sent, where there is a database', async (t) => {
+test('with a database, a payout past the ledger is recorded before it is sent', async (t) => {
   const { run, url } = await gatewayOf(t)
   const { url: databaseUrl, db } = await freshDatabase(t)
   const apply = [...APPLY, ...TO_ASHA, '--yes']

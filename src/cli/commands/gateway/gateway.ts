@@ -6,7 +6,7 @@ import { payoutCommand } from './payout.ts'
 import { signCommand } from './sign.ts'
 import { verifyCommand } from './verify.ts'
 
-/** `payoutd gateway`: the gateway itself, with neither database nor Kafka. */
+/** `payoutd gateway`: talks to the gateway itself, without database or Kafka. */
 export const gatewayCommand = new Command('gateway')
   .description('call the gateway directly, without database or Kafka')
   .addCommand(balanceCommand)

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { startServer } from '../../../gateway/testing.ts'
 import { payoutdAlone } from '../../cli.fixture.ts'
 
-/** Runs `payoutd gateway …args` and sends `signal` to it once its `afterPath` has arrived, which is never answered. */
+/** Runs `payoutd gateway …args`, and sends it `signal` once its call to `afterPath` has arrived, which is never answered. */
 async function interrupt(t: TestContext, args: readonly string[], afterPath: string, signal: NodeJS.Signals) {
   const running: { child?: ChildProcess } = {}
   const { url } = await startServer(t, ({ path }, response) => {
@@ -23,7 +23,7 @@ async function interrupt(t: TestContext, args: readonly string[], afterPath: str
 const ORDER = ['--mch-order-no', 'T1', '--amount', '10000', '--notify-url', 'http://127.0.0.1:9/callbacks']
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`a payout that ${signal} interrupts is unknown, with what to ask and exit code 2`, async (t) => {
+  test(`the outcome of a payout that ${signal} interrupts is unknown, with what to query and exit code 2`, async (t) => {
     const apply = [
       'payout',
       'apply',
@@ -45,7 +45,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const WHO = ['--by', 'asha', '--reason', 'a trial']
 
-test('a payin that is interrupted is unknown, for programs too', async (t) => {
+test('the outcome of an interrupted payin is unknown, for programs too', async (t) => {
   const create = ['payin', 'create', ...WHO, ...ORDER, '--json']
   const { code, stdout } = await interrupt(t, create, '/api/pay/neworder', 'SIGINT')
   assert.equal(code, 2)
@@ -53,14 +53,14 @@ test('a payin that is interrupted is unknown, for programs too', async (t) => {
   assert.deepEqual(JSON.parse(stdout), { kind: 'unknown', reason: 'interrupted', next })
 })
 
-test('a recovery that is interrupted says whose payin to ask about', async (t) => {
+test('an interrupted recovery names the payin to query', async (t) => {
   const recover = ['payin', 'recover', ...WHO, '--pay-order-id', 'PI1', '--utr', '412345678901']
   const { code, stdout } = await interrupt(t, recover, '/api/pay/replace', 'SIGINT')
   assert.equal(code, 2)
   assert.match(stdout, /; query it with payoutd gateway payin query --pay-order-id PI1\n$/)
 })
 
-test('conformance that is interrupted tells what was found until then', async (t) => {
+test('an interrupted conformance run shows what it found so far', async (t) => {
   const { code, stdout } = await interrupt(t, ['conformance', ...WHO, '--yes'], '/api/pay/neworder', 'SIGINT')
   assert.equal(code, 2)
   assert.match(stdout, /^\d+ hold, \d+ differ, .*\ninterrupted after \d+ of \d+ cases\n$/m)

@@ -1,8 +1,8 @@
 import { EXIT } from './outcome.ts'
 
 /**
- * Runs `work`, which may leave something behind at the gateway. On Ctrl-C or SIGTERM meanwhile it says by `tellOf`
- * what is not known now, and ends the process with exit code 2.
+ * Runs `work`, which may leave something behind at the gateway. On Ctrl-C or SIGTERM meanwhile it calls `tellOf` to print what is
+ * not known now, and ends the process with exit code 2.
  */
 export async function interruptible<T>(tellOf: () => void, work: () => Promise<T>): Promise<T> {
   const end = () => {

@@ -2,7 +2,7 @@ import type { Exchange } from '../../../domain/evidence.ts'
 import { formatRupees, type Paise } from '../../../domain/money.ts'
 import { print } from '../../print.ts'
 
-/** What `payoutd gateway` exits with. */
+/** The exit codes of `payoutd gateway`. */
 export const EXIT = { yes: 0, no: 1, unknown: 2 } as const
 
 export const EXIT_CODES = `
@@ -14,10 +14,10 @@ Exit codes:
   2  the outcome is unknown: there is no valid answer, the gateway already has an order with this
      number, or you interrupted the command`
 
-/** A line of what a person is shown; null leaves it out. */
+/** A line for a person; null leaves it out. */
 export type Fact = readonly [name: string, value: string | null]
 
-/** What came of a call, for people and for programs. */
+/** The result of a call, for people and for programs. */
 export type GatewayOutcome = { code: number; title: string; facts: readonly Fact[]; json: object }
 
 /** Prints an outcome and sets the exit code. */
@@ -36,7 +36,7 @@ export function factLines(facts: readonly Fact[]): string[] {
 
 export const rupees = (amount: Paise | null): string | null => (amount === null ? null : formatRupees(amount))
 
-/** A call to `path` that left nobody wiser, or that was never made; `next` is what to do about an order it left open. */
+/** A call to `path` without an answer, or one that was never made; `next` is what to do about an order that it left open. */
 export function withoutAnswer(
   answer: { kind: string; reason: string; exchange: Exchange },
   path: string,
@@ -44,7 +44,7 @@ export function withoutAnswer(
 ): GatewayOutcome {
   const { kind, reason, exchange } = answer
   const sent = kind !== 'not-sent' && reason !== 'not-sent'
-  // An apply that was not sent proves that nothing was paid; a query that was not sent leaves its question open.
+  // If an apply was not sent, nothing was paid; if a query was not sent, its question stays open.
   const code = kind === 'not-sent' || exchange.faults ? EXIT.no : EXIT.unknown
   const why =
     reason === 'http-status'
@@ -54,7 +54,7 @@ export function withoutAnswer(
   return { code, title, facts: said(exchange), json: answer }
 }
 
-/** What an interrupted call is told as. */
+/** The outcome of an interrupted call. */
 export const interrupted = (next: string): GatewayOutcome => ({
   code: EXIT.unknown,
   title: unknownTitle('interrupted; the gateway may have received the request', next),
@@ -80,7 +80,7 @@ const REASONS: { readonly [reason: string]: string } = {
   'retry-later': 'the gateway asks to be queried later',
 }
 
-/** What was heard on the wire: it is masked already. */
+/** The answer on the wire, which is masked already. */
 export function said({ response, httpStatus }: Exchange): Fact[] {
   const text = (name: string) => (typeof response?.[name] === 'string' ? String(response[name]) : null)
   return [
@@ -90,5 +90,5 @@ export function said({ response, httpStatus }: Exchange): Fact[] {
   ]
 }
 
-/** A JSON number need not hold an amount exactly. */
+/** A JSON number may not hold an amount exactly. */
 const paiseAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)

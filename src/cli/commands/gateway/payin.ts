@@ -137,7 +137,7 @@ async function drawQr({ qrString, url, payUrl }: PayParams): Promise<void> {
 const askAbout = (mchOrderNo: string): string =>
   `query it with payoutd gateway payin query --mch-order-no ${mchOrderNo}`
 
-/** The answer's payParams stand in full beside the exchange, which has them masked. */
+/** The output has the answer's payParams in full beside the exchange, which has them masked. */
 function withoutPayParams({ response, ...exchange }: Exchange): Exchange {
   const { payParams, ...others } = response ?? {}
   return { ...exchange, response: others }

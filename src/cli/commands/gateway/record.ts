@@ -5,8 +5,8 @@ import { note } from '../../print.ts'
 import type { GatewayConnection } from './connection.ts'
 
 /**
- * Keeps what is about to be done at a gateway past the ledger, where DATABASE_URL names one. A database that does not
- * take the record keeps it from being done.
+ * Records an act at a gateway past the ledger before it happens, if DATABASE_URL names a database. If the database does not
+ * accept the record, the act does not happen.
  */
 export async function recordRaw(
   { baseUrl, mchId }: Pick<GatewayConnection, 'baseUrl' | 'mchId'>,

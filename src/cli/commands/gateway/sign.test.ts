@@ -24,12 +24,12 @@ test('each line of stdin gets its signature, in the order of the lines', async (
   )
 })
 
-test('values are signed as they are written, whatever JSON would make of them', () => {
+test('values are signed as written, whatever JSON would make of them', () => {
   const line = '{"key":"k","params":{"a":12345678901234567890,"b":1e2,"c":{"d": 1},"e":null,"sign":"x"}}'
   assert.equal(signatureOf(line, rules), md5('a=12345678901234567890&b=1e2&c={"d": 1}&key=k'))
 })
 
-test('a line that is not one key and its parameters has no signature', () => {
+test('a line that is not one key and its parameters gets no signature', () => {
   for (const line of [
     ...['', 'k', '[]', 'null', '{"key":"k"}', '{"key":"","params":{}}', '{"key":1,"params":{}}'],
     ...['{"params":{}}', '{"key":"k","params":"{}"}', '{"key":"k","params":[]}', '{"key":"k","params":null}'],
@@ -39,7 +39,7 @@ test('a line that is not one key and its parameters has no signature', () => {
   }
 })
 
-test('a wrong line ends it with its number, and nothing of the line is repeated', async () => {
+test('a wrong line ends the command with its number, and the error repeats nothing of the line', async () => {
   const good = JSON.stringify({ key: 'k', params: { a: '1' } })
   const lines = [good, '{"key":"hush-hush"}', good]
   const { code, stdout, stderr } = await payoutdAlone(['gateway', 'sign'], {}, lines.join('\n'))
@@ -48,13 +48,13 @@ test('a wrong line ends it with its number, and nothing of the line is repeated'
   assert.ok(!stderr.includes('hush'))
 })
 
-test('a dialect that does not exist is one line', async () => {
+test('the error about an unknown dialect is one line', async () => {
   const { code, stderr } = await payoutd(['gateway', 'sign', '--dialect', 'none.json'], {})
   assert.equal(code, 1)
   assert.match(stderr, /^[^\n]*none\.json[^\n]*\n$/)
 })
 
-test('who reads the first signature alone leaves no trace of the others', async () => {
+test('a reader who stops after the first signature causes no error output', async () => {
   const lines = Array.from({ length: 200 }, () => '{"key":"k","params":{"a":"1"}}').join('\n')
   const { code, stderr } = await payoutdAlone(['gateway', 'sign'], {}, lines, ({ stdout }) =>
     stdout?.destroy(),

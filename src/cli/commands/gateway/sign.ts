@@ -20,7 +20,7 @@ export const signCommand = new Command('sign')
     for await (const text of createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
       line++
       const sign = signatureOf(text, rules)
-      // A line that is wrong ends it, because the ones after it would stand beside the wrong signatures.
+      // A wrong line ends the command, because later signatures would stand beside the wrong lines.
       if (sign === null) {
         throw new ExpectedFailure(
           `line ${line}: must be a JSON object {"key": "…", "params": {…}}, with a key that is not empty and no name twice`,
@@ -32,7 +32,7 @@ export const signCommand = new Command('sign')
 
 const lineSchema = z.object({ key: z.string().min(1), params: z.record(z.string(), z.unknown()) })
 
-/** The signature that a line asks for, as a request is signed; null for a line that asks for none. */
+/** The signature that a line asks for, computed like that of a request; null if the line asks for none. */
 export function signatureOf(line: string, rules: SignRules): string | null {
   const fields = readJsonFields(line)
   if (!fields) return null

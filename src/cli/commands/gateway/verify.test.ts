@@ -9,7 +9,7 @@ import { payoutd, payoutdAlone } from '../../cli.fixture.ts'
 const env = { K: 'a-key-of-this-test' }
 const md5 = (text: string) => createHash('md5').update(text).digest('hex')
 
-/** Sorted by name already; `bank1` before `bank` only where whole strings are. */
+/** Sorted by name already; `bank1` comes before `bank` only if whole strings are sorted. */
 const FIELDS = 'amount=10000&bank=x&bank1=y&channelPayNo=412345678901&mchOrderNo=P1&status=2'
 const BY_WHOLE = 'amount=10000&bank1=y&bank=x&channelPayNo=412345678901&mchOrderNo=P1&status=2'
 const verify = (query: string, sign: string, ...args: string[]) =>
@@ -18,7 +18,7 @@ const verify = (query: string, sign: string, ...args: string[]) =>
     env,
   )
 
-test('a callback that is signed with the key verifies, from an argument or from stdin', async () => {
+test('a callback signed with the key verifies, from an argument or from stdin', async () => {
   const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
   const { code, stdout } = await verify(FIELDS, sign)
   assert.equal(code, 0)
@@ -32,7 +32,7 @@ test('a callback that is signed with the key verifies, from an argument or from 
   assert.deepEqual(JSON.parse(piped.stdout).verifies, true)
 })
 
-test('a callback signed in another way names each setting that differs, and no more', async () => {
+test('for a callback signed in another way, the command names each setting that differs, and no more', async () => {
   const { code, stdout } = await verify(FIELDS, md5(`${FIELDS}&appSecret=${env.K}`))
   assert.equal(code, 1)
   assert.deepEqual(stdout.trimEnd().split('\n'), [
@@ -49,7 +49,7 @@ test('an empty field that was signed is named as such', async () => {
   assert.match(stdout, /\n {2}sign\.emptyFields\.callbacks {2}true instead of false\n$/)
 })
 
-test('a changed value verifies in no dialect, and the key stands in no output', async () => {
+test('a changed value verifies in no dialect, and no output contains the key', async () => {
   const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
   const { code, stdout, stderr } = await verify(FIELDS.replace('10000', '90000'), sign)
   assert.equal(code, 1)
@@ -57,7 +57,7 @@ test('a changed value verifies in no dialect, and the key stands in no output', 
   assert.ok(!`${stdout}${stderr}`.includes(env.K))
 })
 
-test('a parameter too many is named', async () => {
+test('an extra parameter is named', async () => {
   const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
   const { code, stdout } = await verify(`tenant=acme&${FIELDS}`, sign)
   assert.deepEqual(
@@ -71,7 +71,7 @@ test('a parameter too many is named', async () => {
   )
 })
 
-test('a setting is named rather than a parameter too many', async (t) => {
+test('the command names a setting rather than an extra parameter', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const dialect = path.join(folder, 'dialect.json')
@@ -81,7 +81,7 @@ test('a setting is named rather than a parameter too many', async (t) => {
   assert.match(stdout, /it would verify with\n {2}sign\.emptyFields\.callbacks {2}false instead of true\n$/)
 })
 
-test('programs are told the settings by the names that a dialect has', async () => {
+test('programs get the settings under their names in the dialect', async () => {
   const query = 'amount=10000&errorMessage='
   const { stdout } = await verify(query, md5(`${query}&key=${env.K}`), '--json')
   assert.deepEqual(JSON.parse(stdout), {
@@ -91,7 +91,7 @@ test('programs are told the settings by the names that a dialect has', async () 
   })
 })
 
-test('a callback without a signature is said to have none', async () => {
+test('a callback without a signature is reported as unsigned', async () => {
   for (const sign of ['', '&sign=']) {
     const { code, stdout } = await payoutd(
       ['gateway', 'verify', `https://m.example/notify?${FIELDS}${sign}`, '--key-env', 'K'],
@@ -101,13 +101,13 @@ test('a callback without a signature is said to have none', async () => {
   }
 })
 
-test('the account that the other commands are given will do', async () => {
+test('the command accepts the same account options as the other commands', async () => {
   const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
   const account = ['--base-url', 'https://gateway.example', '--mch-id', '1000100']
   assert.equal((await verify(FIELDS, sign, ...account)).code, 0)
 })
 
-test('what is no callback is said to be none', async () => {
+test('input that is no callback is reported as such', async () => {
   const { code, stdout } = await verify('amount=1&amount=2', 'x', '--json')
   assert.equal(code, 1)
   assert.deepEqual(JSON.parse(stdout), { verifies: false, malformed: 'repeated-parameter' })

@@ -79,7 +79,7 @@ function titleOf({ settings, without }: Remedy): string {
   return settings.length > 0 ? `${title} and with` : title
 }
 
-/** A parameter too many is stranger than a setting that differs: every setting together costs less. */
+/** An extra parameter is less likely than a setting that differs: even all settings together cost less. */
 const costOf = ({ settings, without }: Remedy): number => settings.length + (without === null ? 0 : 10)
 
 function remedies(fields: SignedParameters, key: string, rules: Dialect['sign']): Remedy[] {

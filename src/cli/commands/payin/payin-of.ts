@@ -3,7 +3,7 @@ import { type PayinStory, tellPayin } from '../../../payins/story.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 
-/** The story of a payin that a command names. Throws an ExpectedFailure where there is no such payin. */
+/** The story of a payin that a command names. Throws an ExpectedFailure if there is no such payin. */
 export async function payinOf(db: Database, key: PayinKey): Promise<PayinStory> {
   const story = await tellPayin(db, key)
   if (!story) throw noSuchPayin(key)

@@ -10,7 +10,7 @@ import { readConfig } from '../../../config/config.ts'
 import { connectDatabase, sql } from '../../../platform/postgres/postgres.ts'
 import { payoutd } from '../../cli.fixture.ts'
 
-/** An environment of a merchant at a sandbox of its own. */
+/** An environment with a merchant at a sandbox of its own. */
 async function atSandbox(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const env = testEnvironment(await freshDatabase(t))
   await registered(readConfig(env))
@@ -47,7 +47,7 @@ test('a payin is created, repeated and shown, to people and to programs', async 
   assert.equal(history.length, 2)
 })
 
-test('what was refused is one line for each reason, and the exit code is 1', async (t) => {
+test('a refusal prints one line per reason, and the exit code is 1', async (t) => {
   const env = await atSandbox(t)
   const wrong = await payoutd(
     ['payin', 'create', ...WHO, '--amount', '50.5', '--idempotency-key', 'k', '--remark', 'a&b'],
@@ -63,7 +63,7 @@ test('what was refused is one line for each reason, and the exit code is 1', asy
   assert.deepEqual([nobody.code, nobody.stderr], [1, 'merchant acme has no payin CNOBODY\n'])
 })
 
-test('a recovery tells what the gateway said, and who asked for the payin and for the recovery is on record', async (t) => {
+test("a recovery shows the gateway's answer, and payoutd records who asked for the payin and for the recovery", async (t) => {
   const env = await atSandbox(t)
   const { payinId, checkout } = JSON.parse((await payoutd([...CREATE, '--json'], env)).stdout)
   const response = await fetch(`${checkout.payUrl}/pay-untold`, {
@@ -103,7 +103,7 @@ test('a recovery tells what the gateway said, and who asked for the payin and fo
   )
 })
 
-test('a gateway that is away: the payin failed, and the exit code is 1', async (t) => {
+test('if the gateway is away, the payin failed, and the exit code is 1', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const { code, stdout } = await payoutd(CREATE, env)
   assert.equal(code, 1)
@@ -134,7 +134,7 @@ test('payins in review are listed with their evidence, the oldest first', async 
   )
 })
 
-test('what a person decides about a payin in review is told first, done once, and on record', async (t) => {
+test('a decision about a payin in review is previewed, carried out once, and recorded', async (t) => {
   const env = await atSandbox(t)
   const { payinId } = JSON.parse((await payoutd([...CREATE, '--json'], env)).stdout)
   const resolve = (...options: string[]) => payoutd(['payin', 'resolve', payinId, ...options, ...WHO], env)

@@ -155,7 +155,7 @@ function good<T>(read: ReadRequest<T>): T {
   throw new ExpectedFailure(read.faults.map(({ field, message }) => `${field} ${message}`).join('\n'))
 }
 
-/** To stderr, so that a program still finds nothing but JSON in stdout. */
+/** Draws on stderr, so that a program still finds only JSON in stdout. */
 async function drawQr(payin: Payin): Promise<void> {
   const text = qrText(payin)
   if (text === null) note(`no QR code: the payin is ${payin.state}`)

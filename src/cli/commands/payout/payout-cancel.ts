@@ -39,13 +39,13 @@ export const cancelCommand = withDecision(
         orToCome: true,
       }),
     }),
-    // Some are worth to be asked about; it is done when all are.
+    // Ask if some can be cancelled; the act is done when all are.
     preview: async (request, db) => {
       const expected = await previewCancel(request, db)
       const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
-      // More may come of any batch: nobody knows what lies in Kafka, or is in a file that is published next.
+      // More may arrive for any batch: from Kafka, or from a file that is published next.
       const isDone = expected.some(isHeeded) || size !== null
-      // It stops whatever became of them: a request to cancel is never refused because a payout moved.
+      // The cancellation applies to any state: a request to cancel is never refused because a payout moved.
       return { ...told(expected, size, 'would be'), isDone, shown: request }
     },
     execute: async (request, ledger) => {

@@ -9,7 +9,7 @@ export const PAYOUT_ID =
   'payoutId, order number, agentpayOrderId, or batch/reference of a row in a payroll file'
 export const WHOSE_PAYOUT = 'the merchant of the payout; you can omit it if there is only one merchant'
 
-/** The payout that a person named. Throws an ExpectedFailure where nobody knows it. */
+/** The payout that a person named. Throws an ExpectedFailure if there is none. */
 export async function payoutOf(
   db: Database,
   merchantId: string,
@@ -23,9 +23,9 @@ export async function payoutOf(
 }
 
 /**
- * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
- * ExpectedFailure where none is named, or where nobody knows one, unless it may be one that is still to come: that one has
- * no order number yet.
+ * The payoutIds of the payouts that a person named, one by one, or by a batch whose payouts `ofBatch` finds. Throws an
+ * ExpectedFailure if none is named, or if one is unknown, unless it may still arrive: a payout that has not arrived has no order
+ * number yet.
  */
 export async function payoutsOf(
   db: Database,

@@ -26,7 +26,7 @@ async function withHeld(t: TestContext): Promise<NodeJS.ProcessEnv> {
 
 const BY = ['--by', 'asha', '--reason', 'two salaries']
 
-test('a release tells what it would do, does it, and at last that nothing waits any more', async (t) => {
+test('a release shows what it would do, does it, and finally reports that nothing waits any more', async (t) => {
   const env = await withHeld(t)
   const release = ['payout', 'release', 'again-1', ...BY]
   const dry = await payoutd([...release, '--dry-run'], env)
@@ -58,7 +58,7 @@ test('a batch is released as a whole, once', async (t) => {
   assert.deepEqual([again.code, again.stderr], [1, 'merchant acme has no such payout in batch twice\n'])
 })
 
-test('of a batch only what is held for a reason is released', async (t) => {
+test('only payouts of a batch that are held for a reason are released', async (t) => {
   const env = await withHeld(t)
   const release = ['payout', 'release', '--batch', 'twice', ...BY, '--yes']
   const none = await payoutd([...release, '--held-for', 'beneficiary-changed'], env)
@@ -67,7 +67,7 @@ test('of a batch only what is held for a reason is released', async (t) => {
   assert.match(done.stdout, /\n2 payouts, ₹50,001\.00 together, are released\n$/)
 })
 
-test('which payouts are meant must be said, and in one way', async (t) => {
+test('the operator must say which payouts are meant, and in one way only', async (t) => {
   const env = await withHeld(t)
   for (const [which, why] of [
     [[], 'which payouts? give their ids, or --batch\n'],
@@ -79,11 +79,11 @@ test('which payouts are meant must be said, and in one way', async (t) => {
   }
 })
 
-/** A process that takes its pipes for a terminal. */
+/** Makes a process take its pipes for a terminal. */
 const TERMINAL =
   '--import=data:text/javascript,process.stdin.isTTY=true;process.stderr.isTTY=true;process.stderr.columns=80'
 
-test('Ctrl-C and Ctrl-D where it asks end it, and nothing was done', async (t) => {
+test('Ctrl-C and Ctrl-D at the question end the command, and nothing was done', async (t) => {
   const env = await withHeld(t)
   for (const key of ['\x03', '\x04']) {
     const asked = { ...env, NODE_OPTIONS: TERMINAL }

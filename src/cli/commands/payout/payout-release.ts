@@ -50,7 +50,7 @@ export const releaseCommand = withDecision(
         throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${visible(batchId)}`)
       }),
     }),
-    // Some are worth to be asked about; it is done when all are.
+    // Ask if some can be released; the act is done when all are.
     preview: async (request, db) => {
       const expected = await previewRelease(request, db)
       const asked = await askedFor(db, merchantId, expected, config)
@@ -73,7 +73,7 @@ const told = (
   json: { payouts: outcomes },
 })
 
-/** What was asked for, of the first ones. */
+/** What the first ones ask for. */
 async function askedFor(
   db: Database,
   merchantId: string,

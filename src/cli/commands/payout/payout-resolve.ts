@@ -89,7 +89,7 @@ function attemptOf(text: string): number {
 
 type ResolvedPayout = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
 
-/** What is decided, of the payout that is found. */
+/** The decision about the payout that is found. */
 function resolutionIn(
   options: ResolvePayoutOptions,
   config: Config,
@@ -128,13 +128,13 @@ function resolutionIn(
     attempt: attempt ?? payout.attempt,
     confirmedAbsentBy: confirmedAbsentBy ?? null,
     deadline: deadline ?? null,
-    // With --yes nobody is told of it.
+    // With --yes nobody is shown it.
     cancelRequest: unasked ? null : cancelRequest,
     terms,
   })
 }
 
-/** What a person should know who decides: for how much and whom it is, what the gateway last said, what follows. */
+/** Adds what the person who decides should know: how much it is and for whom, the gateway's last report, the consequences. */
 async function withWhatIsKnown(
   would: DecisionResult,
   db: Database,

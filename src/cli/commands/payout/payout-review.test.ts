@@ -24,8 +24,8 @@ const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1
 const BY = ['--by', 'asha', '--reason', 'the bank says so']
 
 /**
- * An environment whose ledger holds `lost`, of which the gateway says that it has no such order, and
- * `returned`, which it paid and then said to have failed.
+ * An environment whose ledger holds `lost`, for which the gateway reports that it has no such order, and `returned`, which the
+ * gateway paid and then reported as failed.
  */
 async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> {
   const env = testEnvironment(await freshDatabase(t), extra)
@@ -57,7 +57,7 @@ const reported = (ledger: Ledger, payoutId: string, status: OrderReport['status'
     return applyEvidence(payout, report, 'CALLBACK', TABLE, now)
   })
 
-test('what waits for a person is listed with its evidence, for people and for programs', async (t) => {
+test('payouts that wait for a person are listed with their evidence, for people and for programs', async (t) => {
   const env = await withReview(t)
   const { code, stdout } = await payoutd(['payout', 'review'], env)
   assert.equal(code, 0)
@@ -76,7 +76,7 @@ test('what waits for a person is listed with its evidence, for people and for pr
   assert.deepEqual([payout.payoutId, payout.amount, evidence.attempts.length], ['lost', '5000000', 0])
 })
 
-test('a decision says what it would do, then does it, and a second one is told that it comes too late', async (t) => {
+test('a decision shows what it would do, then does it, and a second one is reported as too late', async (t) => {
   const env = await withReview(t)
   const paid = ['payout', 'resolve', 'lost', '--paid', '--utr', '632611200001', ...BY]
   const dry = await payoutd([...paid, '--dry-run'], env)
@@ -120,7 +120,7 @@ test('a decision says what it would do, then does it, and a second one is told t
   )
 })
 
-test('a UTR is the proof of one payout only', async (t) => {
+test('a UTR proves the payment of one payout only', async (t) => {
   const env = await withReview(t)
   const { code, stdout } = await payoutd(
     ['payout', 'resolve', 'lost', '--paid', '--utr', '632611200009', ...BY, '--yes'],
@@ -133,7 +133,7 @@ test('a UTR is the proof of one payout only', async (t) => {
   )
 })
 
-test('what the gateway said of a payout after its end is named to whoever would resolve it, and what follows', async (t) => {
+test('an operator who would resolve a payout sees what the gateway reported after its end, and the consequences', async (t) => {
   const env = await withReview(t)
   const config = readConfig(env)
   const resolve = async (id: string) =>
@@ -154,7 +154,7 @@ test('what the gateway said of a payout after its end is named to whoever would 
   assert.match(stdout, new RegExp(`warn them, then run payoutd anomaly acknowledge ${anomalyId}\n$`))
 })
 
-test('before a payout is sent again a person hears what is known of duplicates, and the last word of the gateway', async (t) => {
+test("before a payout is sent again, the operator sees what is known of duplicates, and the gateway's last report", async (t) => {
   const known = /\n {2}the gateway last reported on it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND/
   const resend = ['payout', 'resolve', 'lost', '--resend', ...BY]
 
@@ -189,7 +189,7 @@ test('before a payout is sent again a person hears what is known of duplicates, 
   assert.match((await payoutd(['payout', 'show', 'lost'], paying)).stdout, /state +queued \(resent\)/)
 })
 
-test('whoever sends again what somebody else wants cancelled is told so', async (t) => {
+test('an operator who sends a payout again learns that somebody else asked to cancel it', async (t) => {
   const env = await withReview(t)
   const cancel = ['payout', 'cancel', 'lost', '--by', 'hr', '--reason', 'left the company', '--yes']
   assert.match(
@@ -211,7 +211,7 @@ test('whoever sends again what somebody else wants cancelled is told so', async 
   )
 })
 
-test('a decision that does not add up is refused before anything is asked', async (t) => {
+test('a contradictory decision is refused before any question is asked', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const resolve = async (...options: string[]) => {
     const { code, stderr } = await payoutd(['payout', 'resolve', 'lost', ...BY, ...options], env)
@@ -232,7 +232,7 @@ test('a decision that does not add up is refused before anything is asked', asyn
   assert.match(await resolve('--failed', '--by', ' '), /It must say something/)
 })
 
-test('a transfer that came back is confirmed once, by the anomaly that tells of it', async (t) => {
+test('a transfer that came back is confirmed once, by the anomaly that reports it', async (t) => {
   const env = await withReview(t)
   const reverse = ['payout', 'reverse', 'returned', ...BY]
   const would = await payoutd([...reverse, '--dry-run'], env)
@@ -252,7 +252,7 @@ test('a transfer that came back is confirmed once, by the anomaly that tells of 
   assert.match(stdout, /returned +as asha confirmed at /)
 })
 
-test('an anomaly is listed, shown and acknowledged; to do so again changes nothing and is no failure', async (t) => {
+test('an anomaly is listed, shown and acknowledged; a second time changes nothing and is no failure', async (t) => {
   const env = await withReview(t)
   const [listed, ...others] = (await payoutd(['anomaly', 'list', '--json'], env)).stdout.trimEnd().split('\n')
   assert.equal(others.length, 0)

@@ -39,7 +39,7 @@ test('a payout is shown to people, and to programs as JSON', async (t) => {
   assert.deepEqual([payout.state, payout.amount, beneficiary.account], ['queued', '5000000', '••••6789'])
 })
 
-test('an id that nobody knows is one line, and the exit code is 1', async (t) => {
+test('the error about an unknown id is one line, and the exit code is 1', async (t) => {
   const { code, stdout, stderr } = await payoutd(['payout', 'show', 'p-9'], await withPayout(t))
   assert.deepEqual([code, stdout], [1, ''])
   assert.equal(
@@ -49,7 +49,7 @@ test('an id that nobody knows is one line, and the exit code is 1', async (t) =>
   )
 })
 
-test('cancelling tells what it would do, then what it did, and at last that it is too late', async (t) => {
+test('a cancellation shows what it would do, then what it did, and finally that it is too late', async (t) => {
   const env = await withPayout(t)
   const cancel = ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person']
   const dry = await payoutd([...cancel, '--dry-run'], env)
@@ -66,7 +66,7 @@ test('cancelling tells what it would do, then what it did, and at last that it i
   assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has already ended\n'])
 })
 
-test('a request to cancel what is under way is kept, though it stops nothing', async (t) => {
+test('a request to cancel a payout under way is kept, though it stops nothing', async (t) => {
   const env = await withPayout(t)
   await withLedger(readConfig(env), (ledger) => decided(ledger, 'p-1', submit))
   const cancel = ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person']
@@ -80,7 +80,7 @@ test('a request to cancel what is under way is kept, though it stops nothing', a
   assert.match(shown.stdout, /to be cancelled +asha: wrong person$/m)
 })
 
-test('of a batch all that have not ended are cancelled, and several by their ids', async (t) => {
+test('cancelling a batch cancels all its payouts that have not ended; several can be named by their ids', async (t) => {
   const env = await withPayout(t)
   const config = readConfig(env)
   const more = ['a-1', 'a-2', 'b-1', 'b-2'].map((id) => command(id, { batchId: `wrong-${id[0]}` }))
@@ -105,7 +105,7 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
 })
 
-test('a payout that nobody knows is not said to be cancelled, and is cancelled if it comes', async (t) => {
+test('an unknown payout is not reported as cancelled, but is cancelled if it arrives', async (t) => {
   const env = await withPayout(t)
   const config = readConfig(env)
   const cancel = (...more: string[]) =>
@@ -122,7 +122,7 @@ test('a payout that nobody knows is not said to be cancelled, and is cancelled i
   assert.match((await payoutd(['payout', 'show', 'later'], env)).stdout, /state +cancelled/)
 })
 
-test('a batch that nobody knows is not said to be cancelled', async (t) => {
+test('an unknown batch is not reported as cancelled', async (t) => {
   const env = await withPayout(t)
   const { code, stdout } = await payoutd(
     ['payout', 'cancel', '--batch', 'novmber', '--by', 'asha', '--reason', 'wrong file', '--yes'],
@@ -132,7 +132,7 @@ test('a batch that nobody knows is not said to be cancelled', async (t) => {
   assert.equal(code, 1)
 })
 
-test('an order number is never taken for the payoutId of a payout to come', async (t) => {
+test('an order number is never taken for the payoutId of a payout that may arrive', async (t) => {
   const env = await withPayout(t)
   const cancel = (orderNo: string) =>
     payoutd(['payout', 'cancel', orderNo, '--by', 'asha', '--reason', 'wrong person', '--yes'], env)
@@ -146,7 +146,7 @@ test('an order number is never taken for the payoutId of a payout to come', asyn
   )
 })
 
-test('a batch of which all that its files declare has ended is cancelled all the same, for what another file brings', async (t) => {
+test('a batch can be cancelled though all that its files declare has ended, for what another file brings', async (t) => {
   const env = await withPayout(t)
   const config = readConfig(env)
   const cancel = (...which: string[]) =>
@@ -169,7 +169,7 @@ const declareOne = sql<object>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
   values ('acme', 'nov', 1, 10000, 0, 'f', '2026-11-21T12:00:00Z')`
 
-test('without a terminal nothing is cancelled unless that was agreed to beforehand', async (t) => {
+test('without a terminal nothing is cancelled without prior agreement', async (t) => {
   const env = await withPayout(t)
   const { code, stderr } = await payoutd(
     ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person'],
@@ -224,7 +224,7 @@ test('payouts are listed by batch and state, and one is found by its reference',
   assert.match(story, new RegExp(`^found by its batch and reference\npayout ${fromFile.payoutId} of acme`))
 })
 
-test('where there are several merchants, whose payout it is must be said', async (t) => {
+test('with several merchants, the operator must say whose payout it is', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = path.join(folder, 'merchants.json')
@@ -248,7 +248,7 @@ test('where there are several merchants, whose payout it is must be said', async
   assert.equal(said.code, 0)
 })
 
-test('a database that is away is one line that names it without its password', async () => {
+test('the error about a database that is away is one line, which names it without its password', async () => {
   const env = testEnvironment({
     url: 'postgres://payoutd:a-secret-word@127.0.0.1:9/payouts',
     db: null as never,

@@ -70,7 +70,7 @@ const list = new Command('list')
     if (totals !== null) note(totals)
   })
 
-/** With what its files declared of it and what is here, for people. Throws an ExpectedFailure for a batch without payouts. */
+/** Adds, for people, what its files declared and what the ledger has. Throws an ExpectedFailure for a batch without payouts. */
 async function ofBatch(
   db: Database,
   asked: { merchantId: string; batchId: string; states: State[]; limit: number },

@@ -10,7 +10,7 @@ type Run = { reconciliationId: string }
 type ReconcilePage = { after: string; limit: number }
 type Last = { last: string | null }
 
-/** How many payouts a run lists, of how many the gateway has told, and from when to when it did; null: of none. */
+/** How many payouts a run lists, how many the gateway has answered about, and the first and last answer; null: no answer yet. */
 export type ReconcileProgress = {
   listed: number
   asked: number
@@ -19,8 +19,8 @@ export type ReconcileProgress = {
 }
 
 /**
- * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
- * the run's list; those on it stay. `last`: the payoutId to go on after; null: that were all.
+ * Reads the next payouts of the merchant after a payoutId, and adds those of the period that were ever attempted to the run's
+ * list; entries on it stay. `last`: the payoutId to continue after; null: that was the last page.
  */
 export const listPayouts = sql<
   Run & ReconcilePage & { merchantId: string; from: Instant; to: Instant },
@@ -39,7 +39,7 @@ export const listPayouts = sql<
   )
   select max(payout_id) as last from page`
 
-/** Of a page of the run's list. */
+/** For one page of the run's list. */
 export const progress = sql<Run & ReconcilePage, ReconcileProgress & Last>`
   with page as materialized (
     select payout_id, asked_at from reconciled_payouts
@@ -50,13 +50,13 @@ export const progress = sql<Run & ReconcilePage, ReconcileProgress & Last>`
     max(payout_id) as last
   from page`
 
-/** The next ones on the list, after a payoutId, of which the gateway has not told. */
+/** The next payouts on the list after a payoutId that the gateway has not answered about. */
 export const unasked = sql<Run & { after: string; limit: number }, { payoutId: string }>`
   select payout_id from reconciled_payouts
   where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'} and asked_at is null
   order by payout_id limit ${'limit'}`
 
-/** Puts back on the list what differs in a page of it. */
+/** Puts the differing payouts of one page back on the list. */
 export const askAgain = sql<Run & ReconcilePage, Last>`
   with page as materialized (
     select payout_id from reconciled_payouts
@@ -82,7 +82,7 @@ type AnsweredPayout = Run & {
   status: string | null
   amount: Paise | null
   fee: Paise | null
-  /** What it was compared with. */
+  /** The ledger's state at the comparison. */
   hereState: State
   hereFee: Paise | null
   /** JSON text. */
@@ -90,7 +90,7 @@ type AnsweredPayout = Run & {
   settled: boolean
 }
 
-/** What differed before in this run and agrees now counts as settled too, whoever settled it. */
+/** A payout that differed earlier in this run and agrees now counts as settled too, no matter what settled it. */
 export const keepAnswer = sql<AnsweredPayout>`
   update reconciled_payouts
   set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
@@ -102,7 +102,7 @@ export const keepAnswer = sql<AnsweredPayout>`
 
 type OrNull<Row> = Row | { [Column in keyof Row]: null }
 
-/** A payout that does not say the same on both sides. */
+/** A payout that differs between the two sides. */
 export type Differing = {
   payoutId: string
   orderNo: string
@@ -111,7 +111,7 @@ export type Differing = {
   differences: Difference[]
 }
 
-/** Of a page of the run's list; a row of nulls where none differs in it. */
+/** For one page of the run's list; one row of nulls if nothing in it differs. */
 export const differing = sql<Run & ReconcilePage & { merchantId: string }, OrNull<Differing> & Last>`
   with page as materialized (
     select payout_id, differences from reconciled_payouts
@@ -127,7 +127,7 @@ export const differing = sql<Run & ReconcilePage & { merchantId: string }, OrNul
     offset 0
   ) p on true`
 
-/** What was added up; amounts in paise. */
+/** Sums, amounts in paise. */
 export type ReconcileTotals = {
   paidHere: number
   amountHere: Paise
@@ -135,15 +135,15 @@ export type ReconcileTotals = {
   paidThere: number
   amountThere: Paise
   feesThere: Paise
-  /** Of those paid here, what came back, as a person confirmed. */
+  /** Of those paid here, what came back, as confirmed by a person. */
   reversed: number
   amountReversed: Paise
-  /** Ended on neither side. */
+  /** Open on both sides. */
   open: number
   settled: number
 }
 
-/** Of what the gateway has answered about in a page of the run's list, as it stood here at that answer. */
+/** For the answered payouts of one page of the run's list, by the ledger's state at that answer. */
 export const totals = sql<Run & ReconcilePage & { merchantId: string }, ReconcileTotals & Last>`
   with page as materialized (
     select * from reconciled_payouts
@@ -178,7 +178,7 @@ export const totals = sql<Run & ReconcilePage & { merchantId: string }, Reconcil
   ) v on true
   where r.asked_at is not null`
 
-/** Of a page of all payouts of the merchant; a row of nulls where none of it was accepted then and is paid. */
+/** For one page of all payouts of the merchant; one row of nulls if none of them was accepted in the period and is paid. */
 export const paidInPeriod = sql<
   ReconcilePage & { merchantId: string; from: Instant; to: Instant },
   OrNull<StatedPayout> & Last

@@ -10,19 +10,19 @@ export type Reconciliation = {
   periodFrom: Instant
   periodTo: Instant
   startedAt: Instant
-  /** Null: something is still to be asked. */
+  /** Null: some queries are still open. */
   finishedAt: Instant | null
-  /** As the gateway told it when the run began; null: it did not. */
+  /** As the gateway reported it when the run began; null: it did not. */
   balance: Paise | null
-  /** Of which gateway account; null: that was not kept then. */
+  /** The gateway account of the balance; null: runs did not keep it then. */
   accountId: string | null
 }
 
-/** The whole balance of an account as the gateway told it, and what it might have had in hand for us then. */
+/** The whole balance of an account as the gateway reported it, and what the gateway might have had in hand for us then. */
 export type Snapshot = {
-  /** It was told after this, */
+  /** The gateway measured the balance after this moment, */
   at: Instant
-  /** and before this. */
+  /** and before this one. */
   toldAt: Instant
   balance: Paise
   inFlight: Paise
@@ -38,7 +38,7 @@ type Period = { merchantId: string; from: Instant; to: Instant }
 export const reconciliationById = sql<{ reconciliationId: string }, Reconciliation>`
   select ${columns} from reconciliations where reconciliation_id = ${'reconciliationId'}::uuid`
 
-/** The latest run about a period that was interrupted. */
+/** The latest interrupted run about a period. */
 export const unfinished = sql<Period, Reconciliation>`
   select ${columns} from reconciliations
   where merchant_id = ${'merchantId'} and period_from = to_timestamp(${'from'}::float8 / 1000)
@@ -68,13 +68,13 @@ export const finish = sql<{ reconciliationId: string }, Reconciliation>`
   update reconciliations set finished_at = now() where reconciliation_id = ${'reconciliationId'}::uuid
   returning ${columns}`
 
-/** One of which something may be asked again is not over. */
+/** Reopens a run with something to ask again. */
 export const reopen = sql<{ reconciliationId: string }>`
   update reconciliations set finished_at = null where reconciliation_id = ${'reconciliationId'}::uuid`
 
 type ReconciledAccount = { accountId: string | null }
 
-/** Of all runs about the merchant at this account, the one whose balance was told nearest to a moment. */
+/** The run about the merchant at this account whose balance report is nearest to a moment. */
 export const snapshotNear = sql<{ merchantId: string; moment: Instant } & ReconciledAccount, Snapshot>`
   select started_at as at, coalesce(told_at, started_at) as told_at, balance, in_flight from reconciliations
   where merchant_id = ${'merchantId'} and account_id is not distinct from ${'accountId'} and balance is not null
@@ -82,10 +82,10 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Reconc
   limit 1`
 
 /**
- * What of a page of the merchant's payouts became paid between two moments, fees included, and not by another account. One that
- * was paid before may be updated later: a report tells what the first one left out. Of one that was paid when nobody kept the
- * moment beside it, the history tells, or if that is gone its last update. \`endedFrom\` and \`endedTo\`: what was sent and
- * ended, paid or not, while the balance was asked for at either moment.
+ * For one page of the merchant's payouts: what became paid between two moments, fees included, except by another account. A
+ * payout may be updated after it was paid, because a later report brings what the first one left out. If a payout was paid before
+ * payoutd kept the moment of payment, its history gives the moment, or its last update if the history is gone. `endedFrom` and
+ * `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
  */
 export const paidBetween = sql<
   Period & ReconciledAccount & { fromTold: Instant; toTold: Instant; after: string; limit: number },

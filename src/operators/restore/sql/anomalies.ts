@@ -4,7 +4,7 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 type ToldAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
 
-/** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
+/** Restores the anomalies that the ledger lacks; the others stay as they are, acknowledged or not. */
 export const keepTold = sql<
   { told: readonly ToldAnomaly[] },
   { merchantId: string; payoutId: string | null }

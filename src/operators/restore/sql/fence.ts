@@ -7,15 +7,15 @@ export const fenceOf = sql<{ merchantId: string }, Fence>`
     recovering_one_step as one_step, recovery_round as round
   from merchants where merchant_id = ${'merchantId'} and recovering_since is not null`
 
-/** The merchants of the ledger but for these. */
+/** The merchants of the ledger except these. */
 export const merchantsBeside = sql<{ merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from merchants where merchant_id <> all (${'merchantIds'}::text[]) order by 1`
 
-/** A recovery, which goes on from when it was first called. */
+/** A recovery, which continues from its first call. */
 export type BegunRecovery = Fence & { began: Instant }
 
 /**
- * `settings`: of all accounts that are asked; where they are others than before, nobody asked by these, and a new round begins.
+ * `settings`: of all accounts that are asked; if they differ from before, nobody has asked by these, and a new round begins.
  * Null: nobody can ask.
  */
 export const beginRecovery = sql<{ merchantId: string; settings: string | null }, BegunRecovery>`
@@ -30,24 +30,24 @@ export const beginRecovery = sql<{ merchantId: string; settings: string | null }
 export const lockFence = sql<{ merchantId: string }>`
   select from merchants where merchant_id = ${'merchantId'} for update`
 
-/** The balance that was known is that of another time, and sending begins with the canary. */
+/** The known balance is out of date, and sending begins with the canary. */
 export const takeFenceDown = sql<{ merchantId: string }>`
   update merchants
   set recovering_since = null, recovering_by = null, recovering_reason = null, recovering_one_step = false,
       available = null, ramp = 0
   where merchant_id = ${'merchantId'}`
 
-/** Whoever is new to the ledger after this may have been in what it lost: nobody asked about them. */
+/** A merchant who is new to the ledger after this may have been in what it lost: nobody asked about it. */
 export const noteRestored = sql<{ before: string }>`
   update ledger_server set predecessor = ${'before'} where predecessor is null`
 
-/** For how long a "not found" may still be early. */
+/** How long a "not found" may still be premature. */
 export const graceLeft = sql<{ began: Instant; graceMs: number }, { ms: number }>`
   select greatest(0, ${'began'}::float8 + ${'graceMs'}::float8 - extract(epoch from now()) * 1000)::float8 as ms`
 
 /**
- * What has shown since then that the ledger lacks something, of whatever merchant: they share one ledger, and so what it
- * lost. That of the merchant itself comes first.
+ * What has shown since then that the ledger lacks something, of any merchant: they share one ledger, and so what it lost.
+ * Evidence of the merchant itself comes first.
  */
 export const shownLoss = sql<{ merchantId: string; since: Instant }, { merchantId: string; detail: string }>`
   select m.merchant_id, shown.detail
@@ -71,7 +71,7 @@ export const isUnused = sql<{ merchantId: string }>`
       select from anomalies a where a.merchant_id = m.merchant_id and kind in ('never-sent', 'published-and-gone')
     )`
 
-/** A row: whoever raised the fence, somebody has begun to recover the merchant. */
+/** A row: somebody has begun to recover the merchant, no matter who raised the fence. */
 export const hasBegun = sql<{ merchantId: string }>`
   select from merchants m
   where merchant_id = ${'merchantId'}

@@ -5,16 +5,16 @@ import { isOpen, payoutColumns } from '../../../ledger/sql/columns.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
- * What asking about a payout came to: the state in which the gateway's word, or its published end, left it. `never-sent`: the gateway has no
- * such order, and it waits here. `not-found`: the same of one that was sent.
+ * The finding about a payout: the state in which the gateway's report, or its published end, left it. `never-sent`: the gateway
+ * has no such order, and the payout waits here. `not-found`: the same for a payout that was sent.
  */
 export type RecoveryFinding = State | 'never-sent' | 'not-found'
 
 type ListedMerchant = { merchantId: string }
-/** Of the fence that stands: see `Fence`. */
+/** The round of the existing fence: see `Fence`. */
 type Round = ListedMerchant & { round: number }
 
-/** What an answer came to that still counts. */
+/** The finding of an answer that still counts. */
 const foundNow: Fragment = { fragment: 'case when r.round = m.recovery_round then r.found end' }
 const absencesNow: Fragment = {
   fragment: '(case when r.round = m.recovery_round then r.absences else 0 end + 1)',
@@ -24,9 +24,9 @@ const listed: Fragment = {
 }
 
 /**
- * Puts the next payouts that have not ended on the list, after a payoutId; those on it stay. Whatever is open is due at
- * some time or in review, which is what the index `payouts_open` holds. `last`: the payoutId to go on after; null: that
- * were all.
+ * Puts the next payouts that have not ended on the list, after a payoutId; entries on it stay. Every open payout is due at some
+ * time or in review, which is what the index `payouts_open` holds. `last`: the payoutId to continue after; null: that was the
+ * last page.
  */
 export const listOpenPayouts = sql<
   ListedMerchant & { after: string; limit: number },
@@ -46,7 +46,7 @@ export const countOpenPayouts = sql<ListedMerchant, { count: number }>`
   select count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen}`
 
-/** The next ones on the list, after a payoutId, that are still to be asked about. */
+/** The next payouts on the list, after a payoutId, still to be asked about. */
 export const unasked = sql<ListedMerchant & { after: string; limit: number }, { payoutId: string }>`
   select r.payout_id from ${listed}
   where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and (r.found is null or r.round <> m.recovery_round)
@@ -68,8 +68,8 @@ export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding 
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * Counts a "not found"; so many of them are believed. No row: the list was made anew meanwhile. `sent`: an attempt is known that
- * the ledger lost, by what was published or by evidence of it.
+ * Counts a "not found"; after so many it is believed. No row: the list was made anew meanwhile. `sent`: what was published, or
+ * evidence of it, shows an attempt that the ledger lost.
  */
 export const keepAbsence = sql<
   Round & { payoutId: string; confirmations: number; found: RecoveryFinding },
@@ -87,7 +87,7 @@ export const keepAbsence = sql<
       where a.merchant_id = r.merchant_id and a.payout_id = r.payout_id and a.kind = 'never-sent'
     ) as sent`
 
-/** A row: the gateway had an order of it once, as its history, what was published or evidence of an attempt that was lost tells. */
+/** A row: the gateway had its order once, according to its history, to what was published, or to evidence of a lost attempt. */
 export const wasAtGateway = sql<ListedMerchant & { payoutId: string }, { had: boolean }>`
   (select true as had from history
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'processing' limit 1)
@@ -95,7 +95,7 @@ export const wasAtGateway = sql<ListedMerchant & { payoutId: string }, { had: bo
   (select true from anomalies
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`
 
-/** A row: an order is known by which a "not found" of this account can be believed. */
+/** A row: payoutd knows an order of this account, so that a "not found" of it can be believed. */
 export const orderAt = sql<ListedMerchant & { accountId: string }>`
   select from payouts
   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and agentpay_order_id is not null
@@ -104,7 +104,7 @@ export const orderAt = sql<ListedMerchant & { accountId: string }>`
 
 export const deleteList = sql<ListedMerchant>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
-/** Of commands that break rules. */
+/** The faults of commands that break rules. */
 export const faultsOf = sql<ListedMerchant & { payoutIds: string[] }, { payoutId: string; faults: Fault[] }>`
   select c.payout_id, c.faults
   from unnest(${'payoutIds'}::text[]) as wanted (payout_id)
@@ -115,7 +115,7 @@ export const faultsOf = sql<ListedMerchant & { payoutIds: string[] }, { payoutId
   ) c
   where c.faults is not null`
 
-/** Those that were to be cancelled or refused while the merchant was fenced, in the order of the primary key. */
+/** Payouts that were to be cancelled or rejected while the merchant was fenced, in the order of the primary key. */
 export const lockCancelRequested = sql<ListedMerchant, Payout>`
   select ${payoutColumns} from payouts p
   where p.merchant_id = ${'merchantId'} and p.cancel_request is not null and p.due_at is not null

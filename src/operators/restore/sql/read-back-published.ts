@@ -5,7 +5,7 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 type FencedMerchant = { merchantId: string }
 
-/** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
+/** The next payouts on the list still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
   FencedMerchant & { after: string; limit: number },
   Pick<Payout, 'payoutId' | 'state' | 'reason' | 'version' | 'attempt'>
@@ -30,8 +30,8 @@ export const keepRecalled = sql<
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * The places, from 1, of the payouts that the ledger lacks, or took in after the list was made (`late`): both are on no
- * list, and have not ended.
+ * The places, from 1, of the payouts that the ledger lacks, or stored after the list was made (`late`): both are on no list, and
+ * have not ended.
  */
 export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { place: number; late: boolean }>`
   select wanted.place::int, known.open is not null as late
@@ -48,8 +48,8 @@ export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { pl
     )`
 
 /**
- * The payouts that the ledger lacks, or has below the version that was published. Left out: of merchants whom it does not have,
- * as others may share the topics, and what a recovery has found before.
+ * The payouts that the ledger lacks, or has below the published version. Leaves out merchants that it does not have, because
+ * others may share the topics, and what a recovery has found before.
  */
 export const lacksPublished = sql<
   { merchantIds: string[]; payoutIds: string[]; versions: number[] },
@@ -75,8 +75,8 @@ export const acceptedAt = sql<FencedMerchant & { payoutId: string }, { at: Insta
   select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * The places, from 1, of the published transitions that are not in the history of their payouts, which has its beginning: neither
- * under their version, nor as what was read back. Of payouts that are paid only ends.
+ * The places, from 1, of the published transitions that a payout's history lacks, if that history is kept from its beginning:
+ * neither under their version, nor as read back. For paid payouts only ends.
  */
 export const notOwn = sql<
   {
@@ -110,7 +110,7 @@ export const notOwn = sql<
   ) story
   where story.is_whole and not coalesce(story.is_own, false)`
 
-/** The places, from 1, of the payouts that have ended in another way, or below another version, than was published. */
+/** The places, from 1, of the payouts that ended otherwise than published, or below the published version. */
 export const withOtherEnd = sql<
   {
     merchantIds: string[]
@@ -132,7 +132,7 @@ export const withOtherEnd = sql<
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
     and (p.state <> published.state or p.state = 'paid' and upper(p.utr) <> upper(published.utr) or p.version < published.version)`
 
-/** A row: an anomaly told of this end, as `published` begins. */
+/** A row: an anomaly reported this end, and its detail begins with `published`. */
 export const wasTold = sql<FencedMerchant & { payoutId: string; published: string }, { told: boolean }>`
   select true as told from anomalies
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'

@@ -1,7 +1,7 @@
 import type { State } from '../../../domain/payout/states.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-/** Of what was published of payouts that the ledger lacks: the next payouts of a merchant, and how each was told of last. */
+/** The next payouts of a merchant that were published and that the ledger lacks, each with its last published state. */
 export const publishedOnly = sql<
   { merchantId: string; after: string; limit: number },
   { payoutId: string; orderNo: string | null; state: State; version: number; ended: boolean }
