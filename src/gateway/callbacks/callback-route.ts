@@ -23,8 +23,11 @@ export type CallbackKeeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored
 
 /** Callbacks beyond this many unanswered ones are turned away: the gateway comes again. */
 const MOST_WAITING = 5_000
-/** The same of one merchant: where its rows are locked, its callbacks take no room from others. */
-const MOST_OF_ONE = 500
+/**
+ * The same of one merchant, and less than half of the connections that the endpoint has: where its rows are locked, its callbacks
+ * leave room for those of others.
+ */
+const MOST_OF_ONE = 200
 /** The same of those for merchants that are in no settings: anybody can send them. */
 const MOST_STRANGERS = 4
 
