@@ -74,8 +74,8 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
   if (comparison.kind === 'unknown') return [`It is unknown what the batch already has: ${comparison.why}`]
   const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
   const lines: [PayrollTotals, string][] = [
-    [batch, 'of the batch are in the ledger, and are paid or may be paid'],
-    [same, 'of the file are among these, and are not paid again'],
+    [batch, 'of the batch are paid or may still be paid'],
+    [same, 'of the file are in the ledger already, and are not paid again'],
     [changed, 'of the file are in the ledger with another amount or payee, and stay as they were'],
     [fresh, 'of the file are new, and will be paid'],
     [missing, 'of the batch are not in the file, and will still be paid'],

@@ -28,8 +28,8 @@ test('without a terminal a file that does not match its batch is published only 
   const ingest = (...options: string[]) => payoutd(['ingest', file, '--batch', 'nov', ...options], env)
 
   const told =
-    '- 1 of ₹50,000.00 of the batch are in the ledger, and are paid or may be paid\n' +
-    '- 0 of ₹0.00 of the file are among these, and are not paid again\n' +
+    '- 1 of ₹50,000.00 of the batch are paid or may still be paid\n' +
+    '- 0 of ₹0.00 of the file are in the ledger already, and are not paid again\n' +
     '- 0 of ₹0.00 of the file are in the ledger with another amount or payee, and stay as they were\n' +
     '- 1 of ₹500.00 of the file are new, and will be paid\n' +
     '- 1 of ₹50,000.00 of the batch are not in the file, and will still be paid'

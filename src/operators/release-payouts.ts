@@ -8,8 +8,8 @@ import type { State } from '../domain/payout/states.ts'
 import { wasNeverSent } from '../domain/payout/transition.ts'
 import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { holdsOf, releasesOf, type StoredHold } from '../queries/sql/holds.ts'
-import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 import { inBatches } from './in-batches.ts'
 import {
   type DecisionRequest,
@@ -23,16 +23,15 @@ import {
 type Release = { at: Instant; note: string }
 
 /**
- * The result of a request to release a payout. `scheduled`: it still waits, until `paysAt`. `to-be-cancelled`: somebody asked for
- * that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has passed; `mayBeSent`: a
- * lost ledger may have sent it, because its merchant is fenced or the payout is in doubt. `not-waiting`: it waits for no release
- * and stays as it is; `released`: who released it before, when and why, if the history still has it. `moved`: it no longer waits
- * for the reason that was shown, or more was reported about it. `unknown`: nobody knows it.
- * `timesSaid`: how often something was reported about it before.
+ * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `to-be-cancelled`:
+ * somebody asked for that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has
+ * passed; `mayBeSent`: by a ledger that was lost, as its merchant is fenced or the payout is in doubt. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
+ * where the history still has it. `moved`: why it waits is not any more what was shown, or more was said of it. `unknown`: nobody knows it.
+ * `evidenceCount`: how much evidence there is before.
  */
 export type ReleaseOutcome = { payoutId: string } & (
-  | { kind: 'queued'; amount: Paise; holds: StoredHold[]; timesSaid: number }
-  | { kind: 'scheduled'; amount: Paise; holds: StoredHold[]; timesSaid: number; paysAt: Instant }
+  | { kind: 'queued'; amount: Paise; holds: StoredHold[]; evidenceCount: number }
+  | { kind: 'scheduled'; amount: Paise; holds: StoredHold[]; evidenceCount: number; paysAt: Instant }
   | { kind: 'to-be-cancelled'; request: string }
   | { kind: 'expired'; deadline: Instant; mayBeSent: 'fenced' | 'in-doubt' | null }
   | { kind: 'not-waiting'; state: State; reason: string | null; released: Release | null }
@@ -69,13 +68,13 @@ async function decide(tx: Transaction, request: ReleaseRequest): Promise<Payouts
   )
   const earlier = await tx.run(releasesOf, { merchantId, payoutIds: [...payoutIds] })
   const releases = new Map(earlier.map(({ payoutId, at, note }) => [payoutId, { at, note }]))
-  const times = await tx.run(timesSaidOfPayouts, { merchantId, ids: [...payoutIds] })
-  const timesSaid = new Map(times.map(({ id, times }) => [id, times]))
+  const counts = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [...payoutIds] })
+  const evidenceCount = new Map(counts.map(({ id, count }) => [id, count]))
   const shown = request.shown && new Map(request.shown.map((outcome) => [outcome.payoutId, outcome]))
   return payoutIds.map((payoutId): PayoutsDecided<ReleaseOutcome> => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
-    const why = { holds: holds.get(payoutId) ?? [], timesSaid: timesSaid.get(payoutId) ?? 0 }
+    const why = { holds: holds.get(payoutId) ?? [], evidenceCount: evidenceCount.get(payoutId) ?? 0 }
     const paysAt = why.holds[0]?.paysAt ?? tx.now
     const decision = release(payout, paysAt, words(request), tx.now)
     const outcome = {
@@ -92,7 +91,7 @@ async function decide(tx: Transaction, request: ReleaseRequest): Promise<Payouts
 function outcomeOf(
   payout: Payout,
   decision: Decision,
-  why: { holds: StoredHold[]; timesSaid: number },
+  why: { holds: StoredHold[]; evidenceCount: number },
   paysAt: Instant,
   released: Release | null,
   isFenced: boolean,

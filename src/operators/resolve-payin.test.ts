@@ -93,7 +93,7 @@ test('a decision applies to what was shown: it does not apply to a payin that mo
   const { shown } = would
   for (const earlier of [
     { ...shown, version: shown.version - 1 },
-    { ...shown, timesSaid: shown.timesSaid - 1 },
+    { ...shown, evidenceCount: shown.evidenceCount - 1 },
   ])
     assert.deepEqual(await resolvePayin({ ...request, shown: earlier }, ledger), { kind: 'moved' })
   assert.equal((await resolvePayin({ ...request, shown }, ledger)).kind, 'resolved')

@@ -8,10 +8,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { lockUtr, otherWithUtr } from '../payins/sql/story.ts'
 import { lockPayins, type PayinKey, storePayins } from '../payins/store.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { timesSaidOfPayins } from '../queries/sql/times-said.ts'
+import { evidenceCountsOfPayins } from '../queries/sql/evidence-counts.ts'
 
-/** What payoutd shows of a payin to the person who decides: its version, and how often something was reported about it. */
-type ShownPayin = { version: number; timesSaid: number }
+/** What a person is shown of a payin that they decide about: its version, and how much evidence there is. */
+type ShownPayin = { version: number; evidenceCount: number }
 
 /** `shown`: what the operator was shown; null: nobody was asked. */
 export type PayinResolveRequest = PayinKey &
@@ -56,8 +56,8 @@ async function decide(
   const { merchantId, payinId, state, version } = payin
   const change = resolve(payin, request.resolution, request, tx.now)
   if (!change) return { change, outcome: { kind: 'not-in-review', state } }
-  const [said] = await tx.run(timesSaidOfPayins, { merchantId, ids: [payinId] })
-  const shown = { version, timesSaid: said?.times ?? 0 }
+  const [said] = await tx.run(evidenceCountsOfPayins, { merchantId, ids: [payinId] })
+  const shown = { version, evidenceCount: said?.count ?? 0 }
   if (request.shown !== null && !isDeepStrictEqual(request.shown, shown))
     return { change: null, outcome: { kind: 'moved' } }
   if (request.resolution.kind === 'paid') {

@@ -13,6 +13,7 @@ import {
 } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
@@ -210,21 +211,40 @@ test('a resend that was shown before a request to cancel arrived is not carried 
 for (const resolution of [PAID, { kind: 'failed' } as const, resend('R. Iyer')])
   test(`${resolution.kind} that was shown before more was reported about the payout is not carried out, though nothing moved`, async (t) => {
     const { ledger } = await inReview(t)
-    const say = () =>
-      decided(ledger, 'p-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
-    await say()
+    const say = (detail: string) =>
+      decided(ledger, 'p-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', detail, {}))
+    await say('200')
     const request = { ...DECIDED, resolution }
     const would = await previewResolve(request, ledger.db)
     assert.ok(would.kind === 'resolved')
-    await say()
+    await say('300')
     const outcome = await resolvePayout({ ...request, shown: would.shown }, ledger)
     assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'moved')
     const again = await previewResolve(request, ledger.db)
     assert.ok(again.kind === 'resolved')
+    // Whoever has a callback of the order can repeat it as often as they like.
+    await say('300')
     assert.equal((await resolvePayout({ ...request, shown: again.shown }, ledger)).kind, 'resolved')
   })
 
-test('a resend that was shown for one attempt is not carried out for the next, and neither is the same command again', async (t) => {
+test('a payment that a person found by its UTR has nothing of the order that is known where there may be another', async (t) => {
+  const { ledger } = await inReview(t)
+  const known = { agentpayOrderId: 'AP2', fee: paise(500n), doubted: true }
+  for (const [utr, of] of [
+    [null, [null, null]],
+    ['632611200001', ['AP2', 500n]],
+  ] as const) {
+    await decided(ledger, 'p-1', (before) => ({
+      change: { before, after: become(before, 'review', { ...known, utr }), source: 'QUERY', exchange: null },
+    }))
+    const would = await previewResolve({ ...DECIDED, resolution: PAID }, ledger.db)
+    assert.ok(would.kind === 'resolved')
+    const { agentpayOrderId, fee } = would.payout
+    assert.deepEqual([agentpayOrderId, fee], of)
+  }
+})
+
+test('a resend that was shown of one attempt is not carried out of the next, nor is the same command once more', async (t) => {
   const { ledger } = await inReview(t)
   const request = { ...DECIDED, resolution: resend('R. Iyer') }
   const would = await previewResolve(request, ledger.db)

@@ -15,12 +15,12 @@ import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../le
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
-import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 import { statesIn } from './store-decisions.ts'
 
-/** What payoutd shows of a payout to the person who decides: the payout, and how often something was reported about it. */
-type Shown = ShownPayout & { timesSaid: number }
+/** What a person is shown of a payout that they decide about: itself, and how much evidence there is. */
+type Shown = ShownPayout & { evidenceCount: number }
 
 /** `shown`: what the operator was shown; null: nobody was asked. */
 export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
@@ -67,7 +67,7 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const shown = { ...shownOf(payout), timesSaid: await timesSaidOf(tx, request) }
+  const shown = { ...shownOf(payout), evidenceCount: await countEvidence(tx, request) }
   const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown) : null
   const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
   const decision = refused
@@ -89,9 +89,9 @@ async function decide(
   return { decision, outcome: { kind: 'resolved', shown, payout: after } }
 }
 
-async function timesSaidOf(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<number> {
-  const [said] = await tx.run(timesSaidOfPayouts, { merchantId, ids: [payoutId] })
-  return said?.times ?? 0
+async function countEvidence(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<number> {
+  const [said] = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [payoutId] })
+  return said?.count ?? 0
 }
 
 /**
@@ -102,7 +102,7 @@ async function refusalBefore(
   { merchantId, resolution, shown }: ResolveRequest,
   now: Shown,
 ): Promise<ResolveRefusal | null> {
-  if (shown !== null && shown.timesSaid !== now.timesSaid) return { kind: 'moved', shown, now }
+  if (shown !== null && shown.evidenceCount !== now.evidenceCount) return { kind: 'moved', shown, now }
   if (resolution.kind === 'failed')
     return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
   if (resolution.kind !== 'resend') return null

@@ -123,12 +123,12 @@ test('a reversal that was shown before the gateway reported something else is no
   const { ledger, report } = await returned(t)
   const would = await previewReverse(REQUEST, ledger.db)
   assert.ok(would.kind === 'reversed')
-  const shown = { ...REQUEST, anomalyId: would.anomalyId, shown: would.timesSaid }
+  const shown = { ...REQUEST, anomalyId: would.anomalyId, shown: would.evidenceCount }
   await report('success')
   assert.equal((await reversePayout(shown, ledger)).kind, 'moved')
   const again = await previewReverse(REQUEST, ledger.db)
   assert.ok(again.kind === 'reversed')
-  assert.equal((await reversePayout({ ...shown, shown: again.timesSaid }, ledger)).kind, 'reversed')
+  assert.equal((await reversePayout({ ...shown, shown: again.evidenceCount }, ledger)).kind, 'reversed')
 })
 
 const sameAgain = sql<object>`

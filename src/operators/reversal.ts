@@ -11,12 +11,11 @@ import { reversalMessage } from '../messages/messages.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { setAcknowledged } from '../queries/sql/anomalies.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
-import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 
 /**
- * `anomalyId`: the gateway's report that the transfer came back; null: the only one there is. `shown`: how often something had
- * been reported about the payout when it was shown to the operator; null: nobody was asked.
+ * `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. `shown`: how much evidence there is, as far as whoever decides was shown; null: nobody was asked.
  */
 export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null; shown: number | null }
 
@@ -26,7 +25,7 @@ export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null; s
  * reported since it was shown.
  */
 export type ReverseOutcome =
-  | { kind: 'reversed'; anomalyId: string; payout: Payout; timesSaid: number }
+  | { kind: 'reversed'; anomalyId: string; payout: Payout; evidenceCount: number }
   | ({ kind: 'already' } & StoredReversal)
   | { kind: 'not-paid'; state: State }
   | { kind: 'no-word'; anomalyIds: string[] }
@@ -83,8 +82,8 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)
   if (anomalyId === undefined) return { kind: 'no-word', anomalyIds }
-  const [said] = await tx.run(timesSaidOfPayouts, { merchantId, ids: [payoutId] })
-  const timesSaid = said?.times ?? 0
-  if (request.shown !== null && request.shown !== timesSaid) return { kind: 'moved' }
-  return { kind: 'reversed', anomalyId, payout, timesSaid }
+  const [said] = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [payoutId] })
+  const evidenceCount = said?.count ?? 0
+  if (request.shown !== null && request.shown !== evidenceCount) return { kind: 'moved' }
+  return { kind: 'reversed', anomalyId, payout, evidenceCount }
 }

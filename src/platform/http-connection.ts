@@ -7,29 +7,36 @@ const SLICE = 1_024
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
 /**
- * Has a server take its requests as `HttpConnection` hands them out; `closesOnRefusal`: whoever writes an answer that is no
- * success, the connection ends with it. To be called before it listens.
+ * Has a server take its requests as `HttpConnection` hands them out. `mostConnections`: it may have so many, so a connection ends
+ * with an answer that is no success, and with any answer while more than half of them are open. To be called before it listens.
  */
-export function oneRequestAtATime(server: Server, closesOnRefusal: boolean): void {
+export function oneRequestAtATime(server: Server, mostConnections: number | undefined): void {
+  let open = 0
   const [parse] = server.rawListeners('connection')
   const [answer] = server.rawListeners('request')
   server.removeAllListeners('connection').removeAllListeners('request')
   server.on('checkExpectation', (_request, response) => {
     response.writeHead(417, { connection: 'close' }).end()
   })
-  server.on('connection', (socket) => parse?.call(server, new HttpConnection(socket)))
+  server.on('connection', (socket) => {
+    open++
+    socket.once('close', () => open--)
+    parse?.call(server, new HttpConnection(socket))
+  })
   server.on('request', (request, response) => {
     const connection: unknown = request.socket
     if (!(connection instanceof HttpConnection) || !connection.begins(request, response)) return
-    if (closesOnRefusal) closeOnRefusal(response)
+    if (mostConnections !== undefined)
+      closeWith(response, (status) => status >= 300 || open > mostConnections / 2)
     answer?.call(server, request, response)
   })
 }
 
-function closeOnRefusal(response: ServerResponse): void {
+/** Has the connection end with the answer whose status `isLast` says so of. */
+function closeWith(response: ServerResponse, isLast: (status: number) => boolean): void {
   const writeHead = response.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
   response.writeHead = (status: number, ...rest: unknown[]) => {
-    if (status >= 300) response.setHeader('connection', 'close')
+    if (isLast(status)) response.setHeader('connection', 'close')
     return writeHead.call(response, status, ...rest)
   }
 }

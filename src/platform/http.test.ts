@@ -45,6 +45,33 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     assert.match(String(heard), /^HTTP\/1.1 200 /)
   })
 
+  test('a request whose body does not come ends its connection as one whose head does not', {
+    timeout: 15_000,
+  }, async (t) => {
+    const server = createHttpServer()
+    server.post('/', async () => 'served')
+    const { connect } = await serving(t, server)
+    const socket = connect().resume()
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n')
+    await once(socket, 'close')
+  })
+
+  test('an answer while more than half of the connections are open ends its own, and one before does not', async (t) => {
+    const server = createHttpServer({ mostConnections: 2 })
+    server.get('/', async () => 'served')
+    const { connect } = await serving(t, server)
+    const answered = async (socket: net.Socket): Promise<string> => {
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+      return String((await once(socket, 'data'))[0])
+    }
+    const first = connect()
+    assert.match(await answered(first), /connection: keep-alive/i)
+    const second = connect()
+    assert.match(await answered(second), /connection: close/i)
+    await once(second, 'close')
+    assert.match(await answered(first), /connection: keep-alive/i)
+  })
+
   test('at localhost there is one server, whatever addresses that name has', async (t) => {
     const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
     const lookup = dns.lookup as unknown as (...call: unknown[]) => void

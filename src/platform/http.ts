@@ -10,6 +10,12 @@ const GOODBYE_MS = 5_000
 /** Node ends what takes too long when it looks, and that is every 30 s unless it is told otherwise. */
 const CHECKED_EVERY_MS = 1_000
 
+/** For a whole request to arrive. */
+const REQUEST_MS = 10_000
+
+/** Where connections are few, one over which nothing goes, such as an answer that nobody reads, ends then. */
+const SILENT_MS = 30_000
+
 /** Longer than the peers' own, so that the peer closes first and no request meets a closing connection. */
 const KEPT_ALIVE_MS = 72_000
 
@@ -20,8 +26,8 @@ const KEPT_ALIVE_BRIEFLY_MS = 5_000
  * An HTTP server with limits for a hostile network: one request of a connection at a time (`HttpConnection`), bodies up to `bodyLimit` bytes, 10 s for a whole
  * request to arrive, counted for the first one from the connection on, and 5 s for what is under way when it closes.
  * Connections beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything
- * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, and
- * some seconds after one that is. It does not listen yet.
+ * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, with any
+ * answer while more than half of them are open, and else some seconds after it. It does not listen yet.
  */
 export function createHttpServer(
   options: { bodyLimit?: number; maxParamLength?: number; mostConnections?: number } = {},
@@ -31,13 +37,18 @@ export function createHttpServer(
     logger: false,
     bodyLimit: options.bodyLimit ?? 64 * 1024,
     http: { connectionsCheckingInterval: CHECKED_EVERY_MS },
-    requestTimeout: 10_000,
+    requestTimeout: REQUEST_MS,
     keepAliveTimeout: mostConnections === undefined ? KEPT_ALIVE_MS : KEPT_ALIVE_BRIEFLY_MS,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
-  oneRequestAtATime(server.server, mostConnections !== undefined)
-  if (mostConnections !== undefined) server.server.maxConnections = mostConnections
+  // Fastify sets the time for a request once the server is made, and Node has put its own for a head above that by then.
+  server.server.headersTimeout = REQUEST_MS
+  oneRequestAtATime(server.server, mostConnections)
+  if (mostConnections !== undefined) {
+    server.server.maxConnections = mostConnections
+    server.server.timeout = SILENT_MS
+  }
   server.addHook('preClose', async () => {
     setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
   })

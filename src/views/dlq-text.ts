@@ -1,6 +1,7 @@
 import { IFSC, isIdentifier } from '../domain/commands/validate.ts'
 import { maskAccount, maskVpa, scrub } from '../domain/mask.ts'
 import { formatRupees, paise } from '../domain/money.ts'
+import { isEnd } from '../domain/payout/states.ts'
 import { formatTime } from '../domain/times.ts'
 import type { Decoded } from '../platform/registry/codec.ts'
 import type { Inside } from '../stages/intake/dead-letter.ts'
@@ -131,6 +132,16 @@ function contentLines(content: Content, letter: DeadLetter): string[] {
 
 const line = (name: string, value: string): string => `  ${name.padEnd(16)}${value}`
 
+function cancelText({ payoutId, to }: Extract<Expected, { kind: 'cancel' }>): string {
+  if (to === null)
+    return `would be an anomaly: it cancels payout ${payoutId}, which the ledger does not have; payoutd would cancel that payout when it arrives`
+  if (to === 'cancelled') return `payout ${payoutId} would be cancelled, or is already`
+  if (to === 'review') return `payout ${payoutId} would wait in review for a person, or does already`
+  return isEnd(to)
+    ? `nothing would be cancelled: payout ${payoutId} has ended as ${to}`
+    : `payout ${payoutId} is ${to}: payoutd would keep the request, and not send it again`
+}
+
 /** Completes "2:17  …". */
 export function expectedText(expected: Expected): string {
   switch (expected.kind) {
@@ -141,15 +152,13 @@ export function expectedText(expected: Expected): string {
         .map(({ field, message, found }) => `${field} ${message} (${found})`)
         .join('; ')}`
     case 'repeat':
-      return `nothing would happen: payoutd already accepted payout ${expected.payoutId} with the same content`
+      return `nothing would happen: payoutd already has payout ${expected.payoutId} with the same content`
     case 'contradicts':
-      return `would be an anomaly: payoutd already accepted payout ${expected.payoutId} with other content, and keeps that`
+      return `would be an anomaly: payoutd already has payout ${expected.payoutId} with other content, and keeps that`
     case 'accepted':
       return `payout ${expected.payoutId} would be accepted and become ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
     case 'cancel':
-      return expected.to === null
-        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which the ledger does not have; payoutd would cancel that payout when it arrives`
-        : `would cancel payout ${expected.payoutId}, which would become ${expected.to}`
+      return cancelText(expected)
     case 'batch':
       return `would declare batch ${expected.batchId}`
   }

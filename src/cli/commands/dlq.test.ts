@@ -110,7 +110,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
     /^with the settings of this command:\n0:0 +would be dead-lettered again: not-avro/,
   )
   assert.match(tried.stdout, /0:1 +payout new would be accepted and become queued/)
-  assert.match(tried.stdout, /0:2 +nothing would happen: payoutd already accepted payout known/)
+  assert.match(tried.stdout, /0:2 +nothing would happen: payoutd already has payout known/)
   assert.deepEqual(await commands(), [])
 
   const one = await payoutd(['dlq', 'replay', '0:1', '--yes', ...WHO], env)

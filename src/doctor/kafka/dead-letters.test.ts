@@ -16,7 +16,7 @@ test('dead letters cause a warning until each was replayed', async (t) => {
     const finding = await check?.run()
     return [finding?.state, finding?.what]
   }
-  assert.deepEqual(await found(), ['good', 'every dead letter was replayed'])
+  assert.deepEqual(await found(), ['good', 'no dead letter waits to be replayed'])
 
   const publish = publisher(t)
   await publish(topic, ['one', 'two'], 'a')
@@ -48,5 +48,5 @@ test('dead letters cause a warning until each was replayed', async (t) => {
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
   log = `${topic}#${id}`
   await replayed(last ? [last] : [])
-  assert.deepEqual(await found(), ['good', 'every dead letter was replayed'])
+  assert.deepEqual(await found(), ['good', 'no dead letter waits to be replayed'])
 })

@@ -36,7 +36,7 @@ async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bi
 }
 
 export function checkDeadLetters(unreplayed: bigint): Finding {
-  if (unreplayed === 0n) return good('every dead letter was replayed')
+  if (unreplayed === 0n) return good('no dead letter waits to be replayed')
   return warning(
     `${unreplayed} ${unreplayed === 1n ? 'dead letter was' : 'dead letters were'} never replayed: the ledger has nothing of these commands`,
     'payoutd dlq list shows why; once you have removed the cause, payoutd dlq replay publishes them again',

@@ -16,7 +16,9 @@ import {
   nothingAlive,
   type QueryPolicy,
 } from './next-query.ts'
+import { shown } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
+import { hasEarlierOrders, isOfPayment, mayHaveSeveral } from './several-orders.ts'
 import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
@@ -67,8 +69,8 @@ function settled(
   if (isEnd(payout.state)) {
     const otherDetail = contradictedDetail(payout, report)
     if (otherDetail) return odd(otherDetail.kind, otherDetail.detail)
-    return agrees(payout, report.status)
-      ? change(payout, completed(payout, report), source, exchange)
+    return agrees(payout, report.status) && !isStillAlive(payout, report, source)
+      ? change(payout, completed(payout, report, source), source, exchange)
       : odd('contradiction', contradicts(report.status, payout.state))
   }
   switch (report.status) {
@@ -126,14 +128,19 @@ export const withWhatItSays = (
 
 type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 
-/** The fields of the paid order. What the gateway reported about another order of the payout is not about this payment. */
+/** What is known of the order that is paid: what is known of another order of the payout is not about this payment. */
 function paidAs(payout: Payout, report: OrderReport): ReportedFields {
-  const { fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
+  if (!isAboutItsOrder(payout, report)) return reportedFields(report)
+  const { fee, utr } = toldBefore(payout)
   const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
   return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
 }
 
-/** The fields of the latest attempt's order, after a report that may be about another one. */
+const reportedFields = ({ agentpayOrderId, fee, utr }: ReportedFields): ReportedFields => ({
+  ...{ agentpayOrderId, fee, utr },
+})
+
+/** What is known of the order that the latest attempt has, after a report that may be about another one. */
 function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
   const agentpayOrderId = itsOrder(payout, report)
   const { fee, utr } = toldBefore(payout)
@@ -157,14 +164,17 @@ function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
 const itsOrder = (payout: Payout, report: OrderReport): string | null =>
   payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
 
-/** Adds what a further report of the same end contains: fields left out so far, or that its order is alive. Known fields stay. */
-function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
+/** What a report of the same end tells that those before it left out, or that its order is alive. What was told stands. */
+function completed(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Payout {
+  const { status, agentpayOrderId, fee, utr } = report
   if (payout.state === 'failed') {
     const { saidOtherwise } = payout
     if (status !== 'failed') return saidOtherwise === null ? { ...payout, saidOtherwise: 'alive' } : payout
-    return saidOtherwise === 'alive' ? { ...payout, saidOtherwise: null } : payout
+    // A callback may be an old one that the gateway delivers again.
+    return saidOtherwise === 'alive' && source === 'QUERY' ? { ...payout, saidOtherwise: null } : payout
   }
   if (payout.state !== 'paid' || status !== 'success') return payout
+  if (payout.doubted && namesAnother(payout, report)) return payout
   const told = {
     agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,
     fee: payout.fee ?? fee,
@@ -176,21 +186,24 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
 }
 
 /**
- * How a report contradicts a payment although both say paid: another UTR or fee, or possibly another order of a payout that
- * may have several. It may be a second payment, or a person's mistake. The known values stay.
+ * Another UTR or fee of what both call paid, or a report that does not name the payment of a payout that may have several orders:
+ * it may be about another one. Of a payment with neither number nor UTR nobody can tell.
  */
 function contradictedDetail(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
   const { status, utr, fee, agentpayOrderId } = report
-  if (payout.state !== 'paid' || status !== 'success') return null
+  if (payout.state !== 'paid') return null
+  if (status === 'failed') {
+    if (!namesAnother(payout, report) || !mayHaveSeveral(payout)) return null
+    const said = `the gateway says that ${agentpayOrderId ?? 'an order'} failed, and which of its orders was paid nobody said`
+    return { kind: 'order-id-mismatch', detail: said }
+  }
+  if (status !== 'success') return null
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
     return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
-  const isKnown = (payout.agentpayOrderId ?? payout.utr) !== null
-  if (payout.doubted && isKnown && !isOfPayment(payout, report)) {
+  if (payout.doubted && namesAnother(payout, report)) {
     const named = agentpayOrderId ?? (utr === null ? null : `UTR ${utr}`)
-    if (named !== null) {
-      const said = `the gateway says ${named}, and which of its orders was paid nobody said`
-      return { kind: 'order-id-mismatch', detail: said }
-    }
+    const said = `the gateway says ${named}, and which of its orders was paid nobody said`
+    return named === null ? null : { kind: 'order-id-mismatch', detail: said }
   }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {
     const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`
@@ -199,22 +212,9 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   return null
 }
 
-/** Whether the report names the known payment by its order or its UTR; the caller has already compared the UTRs. */
-const isOfPayment = (payout: Payout, { agentpayOrderId, utr }: OrderReport): boolean =>
-  (agentpayOrderId !== null && agentpayOrderId === payout.agentpayOrderId) ||
-  (utr !== null && payout.utr !== null)
-
-/** Why a payout is in review: the gateway showed an order of it when it was about to be sent (again). */
-const ORDER_SHOWN = 'order-shown'
-
-/** The same payout after a signed report of one of its orders, even if the report is not applied. */
-function shown(payout: Payout): Payout {
-  if (isEnd(payout.state)) return payout
-  const there = { ...payout, orderShown: true, notFoundCount: 0 }
-  if (payout.state === 'queued' || payout.state === 'held')
-    return become(there, 'review', { reason: ORDER_SHOWN })
-  return payout.orderShown && payout.notFoundCount === 0 ? payout : there
-}
+/** Whether a payment is known by number or UTR, and the report names neither. */
+const namesAnother = (payout: Payout, report: OrderReport): boolean =>
+  (payout.agentpayOrderId ?? payout.utr) !== null && !isOfPayment(payout, report)
 
 /**
  * A doubtful report ends nothing. If payoutd keeps asking about the payout, it asks at once; a payout that waits is not sent
@@ -277,7 +277,14 @@ function failedInDoubt(
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }
 
-/** A late "processing" agrees with an end that the gateway itself reported, and with a bank's UTR. */
+/** The gateway was asked because it reported a failed order as alive, and says so again: that is no late news. */
+const isStillAlive = (
+  { state, saidOtherwise }: Payout,
+  { status }: OrderReport,
+  source: 'CALLBACK' | 'QUERY',
+): boolean => source === 'QUERY' && state === 'failed' && saidOtherwise === 'alive' && status !== 'failed'
+
+/** A late "processing" agrees with any end that the gateway itself reported, and with a bank's UTR. */
 function agrees({ state, unreported }: Payout, status: OrderReport['status']): boolean {
   if (status === 'pending' || status === 'processing')
     return state === 'paid' || (state === 'failed' && !unreported)
@@ -305,17 +312,7 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   return null
 }
 
-/**
- * The gateway may have an order of an earlier attempt, which is not alive, and report it as failed. A payout that waits
- * after that attempt was turned away has not been sent since. The ledger's count of attempts proves nothing, because the
- * ledger may have been set back.
- */
-const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
-  turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
-
-const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
-
-/** Whether a report of failure may be about one order of the payout while another is alive. */
+/** Whether a report of failure may be about one order of its payout, while another may be alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
   if (payout.doubted) return true
   if (!hasEarlierOrders(payout)) return false

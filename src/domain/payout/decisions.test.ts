@@ -213,7 +213,27 @@ describe('an answer to apply', () => {
     }
   })
 
-  test('an attempt that provably did not happen frees the payout for another account, unless an earlier one may be alive', () => {
+  test('a late answer that the order is there keeps what waits from being sent, and is kept with what is under way', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const after = moved(record(given(state, { attempt: 1 }), duplicate, 1), 'review')
+      assert.deepEqual([after.reason, after.orderShown], ['order-shown', true])
+    }
+    for (const state of ['submitting', 'processing', 'review'] as const)
+      assert.ok(absorbed(record(given(state, { attempt: 2 }), duplicate, 1)).orderShown)
+  })
+
+  test('an earlier attempt that is accepted while the latest is under way is alive beside it: its order is not the latest’s, whose refusal proves nothing', () => {
+    for (const state of ['submitting', 'unknown'] as const) {
+      const known = given(state, { attempt: 2 })
+      const after = absorbed(record(known, accepted, 1))
+      const { agentpayOrderId, doubted, orderShown } = after
+      assert.deepEqual([agentpayOrderId, doubted, orderShown], [null, true, true])
+      const { change } = record(after, refused, 2) as { change: { after: Payout } }
+      assert.deepEqual([change.after.state, change.after.reason], ['unknown', 'refused'])
+    }
+  })
+
+  test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
     for (const answer of [
       { kind: 'not-sent', reason: 'dns', exchange },
       { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
@@ -315,6 +335,72 @@ describe('an answer to apply', () => {
       const said = `the gateway says ${named}, and which of its orders was paid nobody said`
       anomalous(decision, 'order-id-mismatch', said)
     })
+
+  for (const [known, told, named] of [
+    [{ utr: '632611200001' }, {}, 'AP1'],
+    [{ agentpayOrderId: 'AP2' }, { agentpayOrderId: null }, 'an order'],
+    [
+      { agentpayOrderId: 'AP2', utr: '632611200001' },
+      { agentpayOrderId: null, utr: '632611200009' },
+      'an order',
+    ],
+  ] as const)
+    for (const several of [{ doubted: true }, { turnedAway: true }])
+      test(`a failure ${JSON.stringify(told)} of another order than was paid ${JSON.stringify({ ...known, ...several })} contradicts no payment: an anomaly that confirms no return`, () => {
+        const paid = given('paid', { attempt: 2, ...several, ...known })
+        const decision = applyEvidence(paid, report('failed', told), 'CALLBACK', TABLE, NOW)
+        assert.ok(!('change' in decision))
+        const said = `the gateway says that ${named} failed, and which of its orders was paid nobody said`
+        anomalous(decision, 'order-id-mismatch', said)
+      })
+
+  test('a failure of the order that was paid contradicts the payment, and one of a payout of one order always does', () => {
+    const several = given('paid', { attempt: 2, doubted: true, agentpayOrderId: 'AP1' })
+    const one = given('paid', { utr: '632611200001' })
+    for (const paid of [several, one])
+      anomalous(
+        applyEvidence(paid, report('failed'), 'CALLBACK', TABLE, NOW),
+        'contradiction',
+        'the gateway reports failed for a payout that is paid',
+      )
+  })
+
+  test('a fee that no report gave to the payment is not kept with it', () => {
+    const paid = given('paid', { attempt: 2, doubted: true, agentpayOrderId: 'AP1', utr: '632611200001' })
+    const nameless = report('success', { agentpayOrderId: null, utr: null, fee: paise(900n) })
+    assert.equal(absorbed(applyEvidence(paid, nameless, 'CALLBACK', TABLE, NOW)).fee, null)
+  })
+
+  test('paid by a report that does not name the order that is known of several: nothing of that order is kept', () => {
+    const open = given('processing', { attempt: 2, doubted: true, agentpayOrderId: 'AP2', fee: paise(500n) })
+    const nameless = report('success', { agentpayOrderId: null, utr: '632611200001' })
+    const { agentpayOrderId, fee, utr } = moved(applyEvidence(open, nameless, 'CALLBACK', TABLE, NOW), 'paid')
+    assert.deepEqual([agentpayOrderId, fee, utr], [null, nameless.fee, '632611200001'])
+  })
+
+  test('failed, then alive, and the gateway that is asked says alive again: an anomaly', () => {
+    const failed = given('failed', { saidOtherwise: 'alive' })
+    const alive = report('processing')
+    const said = 'the gateway reports processing for a payout that is failed'
+    anomalous(applyEvidence(failed, alive, 'QUERY', TABLE, NOW), 'contradiction', said)
+    absorbed(applyEvidence(failed, alive, 'CALLBACK', TABLE, NOW))
+    absorbed(applyEvidence(given('failed'), alive, 'QUERY', TABLE, NOW))
+  })
+
+  test('turned away, though what it answers is paid: an anomaly, unless it answers an earlier attempt', () => {
+    const answer = {
+      kind: 'retry-later',
+      code: 'TOO_FAST',
+      message: '',
+      balanceShort: false,
+      vouched: true,
+      exchange,
+    } as const
+    const paid = given('paid', { attempt: 2 })
+    const said = 'apply was turned away (TOO_FAST), yet the payout is paid'
+    anomalous(recordApply(paid, 2, answer, TABLE, NOW), 'contradiction', said)
+    absorbed(recordApply(paid, 1, answer, TABLE, NOW))
+  })
 
   for (const [known, told] of [
     [{}, { utr: '632611200001' }],

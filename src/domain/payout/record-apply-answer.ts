@@ -5,6 +5,7 @@ import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
+import { shown } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
 import { isEnd } from './states.ts'
@@ -60,7 +61,11 @@ function recorded(
       const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), and which of its orders was ${payout.state} nobody said`
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
-    const contradicts = contradiction(payout, answer)
+    if (answer.kind === 'duplicate' && !isEnd(payout.state))
+      return change(payout, shown(payout), 'APPLY', exchange)
+    if (answer.kind === 'accepted' && isUnderWay(payout) && attempt !== null && attempt < payout.attempt)
+      return change(payout, { ...shown(payout), ...ANOTHER_ALIVE }, 'APPLY', exchange)
+    const contradicts = contradiction(payout, attempt, answer)
     return contradicts === null
       ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
       : anomaly(
@@ -106,10 +111,13 @@ function recorded(
   }
 }
 
-/** How a late answer contradicts the state of the payout; null: it does not. */
-function contradiction({ state, unreported }: Payout, answer: ApplyAnswer): string | null {
-  if (answer.kind === 'refused')
-    return state === 'paid' || state === 'processing' ? `was refused (${answer.code})` : null
+/** What a late answer says that cannot be true together with where the payout is; null: nothing. */
+function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnswer): string | null {
+  const { state, unreported } = payout
+  const isThere = state === 'paid' || state === 'processing'
+  if (answer.kind === 'refused') return isThere ? `was refused (${answer.code})` : null
+  if (answer.kind === 'retry-later' && answer.vouched && attempt === payout.attempt && isThere)
+    return `was turned away (${answer.code})`
   if (!unreported && state !== 'cancelled') return null
   if (answer.kind === 'accepted') return `was accepted as ${answer.agentpayOrderId} (${answer.status})`
   return answer.kind === 'duplicate' ? `says that the order is there (${answer.code})` : null
@@ -127,6 +135,11 @@ function takenBy(
 
 /** The answer may belong to another order, so this attempt may be alive. */
 const UNVOUCHED = { doubted: true, absenceConfirmed: false }
+
+/** An earlier attempt is alive beside the latest, perhaps at another account: nothing of its order belongs to the latest. */
+const ANOTHER_ALIVE = { doubted: true, absenceConfirmed: false }
+
+const isUnderWay = ({ state }: Payout): boolean => state === 'submitting' || state === 'unknown'
 
 /**
  * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,

@@ -2,6 +2,7 @@ import type { Instant } from '../instant.ts'
 import { scrub, scrubName, words } from '../mask.ts'
 import type { Change, Payout } from './payout.ts'
 import { type GatewayPromises, withdrawnCode } from './send-again.ts'
+import { isOfPayment, mayHaveSeveral } from './several-orders.ts'
 import type { State } from './states.ts'
 import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 
@@ -117,8 +118,13 @@ export function resolve(
   // A ledger that was set back may lack the attempt. The gateway's next report must not look like news of a lost attempt.
   const attempt = Math.max(1, payout.attempt)
   switch (resolution.kind) {
-    case 'paid':
-      return move('paid', { attempt, utr: resolution.utr }, `paid, UTR ${resolution.utr}`)
+    case 'paid': {
+      const { utr } = resolution
+      // What is known of one order is not about this payment where that may be of another.
+      const unnamed = mayHaveSeveral(payout) && !isOfPayment(payout, { agentpayOrderId: null, utr })
+      const known = unnamed ? { agentpayOrderId: null, fee: null } : {}
+      return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)
+    }
     case 'failed': {
       const sent = wasNeverSent(payout) ? {} : { attempt }
       return move('failed', { ...sent, reason, unreported: true }, 'failed')

@@ -22,10 +22,11 @@ export const publishedAs = ({
   `it was published as ${status} (version ${version}, by ${evidence})`
 
 /**
- * What published ends do to a payout that reached another end after the ledger was set back. All of them were published, and
- * a person finds out which is true. If one says paid and the other does not, the payout goes to review under a version above
- * all published ones (`highest`), so that the person's decision is published last. The fee of the payment and the gateway's
- * order id stay. The gateway's earlier reports of either end are then no news: only "paid" can still end it.
+ * What published ends do to a payout that has come to another one since the ledger was set back: all have been told, and
+ * which of them is true a person finds out. Where one says paid and the other not, the payout is in
+ * review under a version above all that were published (`highest`), so that what the person decides is the last that is
+ * told. The fee of the payment, its UTR and the gateway's number stay known. What the gateway said to either end is not news then:
+ * nothing but "paid" settles it besides.
  */
 export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest: number): Decision[] {
   const others = ends.filter((end) => isOther(payout, end))
@@ -33,10 +34,10 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
   return others.map((end) => {
     const told = otherEndTold(payout, end)
     if (end !== weighed) return { anomaly: told }
-    const known = end.status === 'paid' && {
-      agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
-      fee: end.fee,
-    }
+    const known =
+      end.status === 'paid'
+        ? { agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId, fee: end.fee, utr: end.utr }
+        : { utr: payout.utr }
     const after = { ...unsettled(payout, Math.max(end.version, highest)), ...known }
     return { anomaly: told, ...change(payout, after, 'OPERATOR', { note: told.detail }) }
   })

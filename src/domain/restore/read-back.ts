@@ -86,6 +86,7 @@ export function readBackStory(
     }),
     cancelRequest,
     ready: payout.ready && cancelRequest === null,
+    orderShown: payout.orderShown || transitionsOf(published).some(showsOrder),
   }
   const read = { lost, passed, end, held: null }
   if (isTaken) return { ...read, after: ended(known, end), sent: false, doubts: [] }
@@ -97,6 +98,8 @@ export function readBackStory(
   }
   // If it waits although it was sent, or is to be refused, payoutd publishes it after it has asked the gateway.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
+  const review = reviewBefore(known, published)
+  if (review) return { ...read, after: known, sent, doubts: [inReviewAgain(known, review)] }
   const held = heldBefore(known, published)
   if (held) return { ...read, after: known, sent, held, doubts: [heldAgain(known, held)] }
   return { ...read, after: known, sent, doubts: isOtherwise && !isToldLater ? [toldAgain(known)] : [] }
@@ -120,6 +123,10 @@ export function readBackLate(
   })
   return { ...recalled, held: null, doubts: [change(after, moved, 'COMMAND', { note })] }
 }
+
+/** The gateway had the order then. */
+const showsOrder = ({ toState, reason }: PublishedTransition): boolean =>
+  toState === 'processing' || (toState === 'unknown' && reason === 'duplicate')
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
 
@@ -153,7 +160,26 @@ function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
   return change(payout, held, 'OPERATOR', { note })
 }
 
-/** Consumers that drop known event ids never learned the state of this payout. */
+/**
+ * Why a payout that waits was for a person to decide about, as the last that was published of it says. They may have paid it in
+ * another way since. Null: it was not.
+ */
+export function reviewBefore(
+  payout: Pick<Payout, 'state' | 'reason'>,
+  { transitions, highest }: Published,
+): string | null {
+  if (!waits(payout) || awaitsRefusal(payout)) return null
+  const last = transitions.find(({ version, toState }) => version === highest && toState === 'review')
+  return last ? (last.reason ?? PUBLISHED_BEFORE) : null
+}
+
+function inReviewAgain(payout: Payout, reason: string): Decision {
+  const note =
+    'in review again: before the ledger was set back a person was to decide about it, and nothing that led out of that was published'
+  return change(payout, become(payout, 'review', { reason }), 'OPERATOR', { note })
+}
+
+/** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
 function toldAgain(payout: Payout): Decision {
   const note = 'told again: before the ledger was set back something else was published under its version'
   return change(payout, { ...payout, version: payout.version + 1 }, 'OPERATOR', { note })

@@ -23,9 +23,12 @@ export type CallbackKeeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored
 
 /** Refuses callbacks beyond this many unanswered ones: the gateway sends them again. */
 const MOST_WAITING = 5_000
-/** The same for one merchant: if its rows are locked, its callbacks take no room from others. */
-const MOST_OF_ONE = 500
-/** The same for merchants without settings: anybody can send such callbacks. */
+/**
+ * The same of one merchant, and less than half of the connections that the endpoint has: where its rows are locked, its callbacks
+ * leave room for those of others.
+ */
+const MOST_OF_ONE = 200
+/** The same of those for merchants that are in no settings: anybody can send them. */
 const MOST_STRANGERS = 4
 
 /**

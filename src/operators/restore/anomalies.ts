@@ -1,12 +1,13 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
+import { AMBIGUOUS } from '../../domain/payout/apply-evidence.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeSaidOtherwise } from '../../ledger/ledger.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
-import { keepTold } from './sql/anomalies.ts'
+import { keepTold, showOrders } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
 type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
@@ -44,6 +45,7 @@ export async function recallAnomalies(
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )
       await storeSaidOtherwise(tx, about)
+      await tx.run(showOrders, { anomalies: told, but: AMBIGUOUS.kind })
       return back
     })
     lost += kept.length

@@ -15,6 +15,7 @@ import {
   isOtherwisePublished,
   readBackLate,
   readBackStory,
+  reviewBefore,
   standsAt,
 } from '../../domain/restore/read-back.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
@@ -157,7 +158,8 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
   published.submitted.size > payout.attempt ||
   published.transitions.some(({ version }) => version > payout.version) ||
   isOtherwisePublished(payout, published) ||
-  heldBefore(payout, published) !== null
+  heldBefore(payout, published) !== null ||
+  reviewBefore(payout, published) !== null
 
 /** Nothing was published of it except that this ledger accepted it. */
 async function isOwn(

@@ -79,7 +79,7 @@ export async function recordAnswers(
         const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
         const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
         const decided = decisions.recordApply(
-          payout,
+          showsOrder(answer) ? { ...payout, accountId: payout.accountId ?? made.accountId } : payout,
           made.isLost ? null : attempt,
           answer,
           queryPolicy,
@@ -102,6 +102,9 @@ export async function recordAnswers(
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
+
+/** Where no attempt was known to be alive, the one that it answers is, at the account that it was sent to. */
+const showsOrder = ({ kind }: ApplyAnswer): boolean => kind === 'accepted' || kind === 'duplicate'
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 

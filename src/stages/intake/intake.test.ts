@@ -50,6 +50,8 @@ const terms = sql<
     deadline, accepted_at
   from payouts p`
 const kinds = sql<object, { kind: string }>`select kind from anomalies order by kind`
+const lowerFences = sql<object>`
+  update merchants set recovering_since = null, recovering_by = null, recovering_reason = null, recovering_one_step = false`
 const stands = sql<object, { nextOffset: bigint }>`select next_offset from intake_offsets`
 const posted = sql<
   object,
@@ -763,6 +765,10 @@ test('an order that the gateway reported before its command came fences its merc
   )
   assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'never-sent' }, { kind: 'unknown-order' }])
   assert.match((await findFence(ledger.db, 'acme'))?.reason ?? '', /before its command came/)
+  // A record that Kafka delivers twice, or anybody repeats, tells nothing new.
+  await ledger.db.run(lowerFences, {})
+  await take([requested(request())])
+  assert.equal(await findFence(ledger.db, 'acme'), null)
 })
 
 test('a cancellation that is read again after a restore waits, and keeps the payout from being sent: it may have been paid since', async (t) => {

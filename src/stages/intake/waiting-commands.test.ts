@@ -11,6 +11,7 @@ import { Metrics } from '../../platform/metrics.ts'
 import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
 import { type IntakeDeps, processBatch } from './intake.ts'
+import { firstWaiting, keepWaiting } from './sql/waiting.ts'
 import { processWaiting, type WaitingDeps } from './waiting-commands.ts'
 
 /** Intake of two merchants, acme and bolt, and an upstream. */
@@ -176,4 +177,18 @@ test('if another server took over meanwhile and gave out the same positions, no 
   await processWaiting({ ...deps, decode })
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a2 queued'])
+})
+
+test('a turn reads large commands that wait by their size, and one at least', async (t) => {
+  const { ledger } = await testLedger(t)
+  const key = { merchantId: 'acme', topic: 'payout.commands', partition: 0 }
+  const commands = [300, 300, 700, 1].map((bytes, i) => ({
+    ...{ merchantId: 'acme', recordOffset: BigInt(i), origin: `0:${i}`, sealed: Buffer.alloc(bytes) },
+  }))
+  await ledger.db.run(keepWaiting, { ...key, logId: null, commands })
+  const sizes = async (bytes: number) =>
+    (await ledger.db.run(firstWaiting, { ...key, limit: 3, bytes })).map(({ sealed }) => sealed.length)
+  assert.deepEqual(await sizes(100), [300])
+  assert.deepEqual(await sizes(600), [300, 300])
+  assert.deepEqual(await sizes(10_000), [300, 300, 700])
 })

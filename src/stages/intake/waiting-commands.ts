@@ -15,9 +15,10 @@ import {
 } from './sql/waiting.ts'
 import { type IntakeTally, type StoreDeps, store, storeReads } from './store-batch.ts'
 
-/** How many commands one transaction stores. */
+/** One transaction stores at most so many, and reads at most so much of them. */
 const AT_ONCE = 500
-/** How long it waits for locks; meanwhile the partition waits for it. */
+const BYTES_AT_ONCE = 2_000_000
+/** While it waits for locks, the partition waits for it. */
 const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
@@ -72,7 +73,10 @@ type WaitingKey = { merchantId: string; topic: string; partition: number }
 
 /** False: the locks are still held. */
 async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
-  const rows = await deps.ledger.db.run(firstWaiting, { ...key, limit: AT_ONCE })
+  const rows = await deps.ledger.db.run(firstWaiting, {
+    ...key,
+    ...{ limit: AT_ONCE, bytes: BYTES_AT_ONCE },
+  })
   const reads: WaitingRead[] = []
   for (const row of rows) reads.push(await readAgain(key, row, deps))
   try {

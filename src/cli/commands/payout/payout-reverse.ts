@@ -8,6 +8,9 @@ import {
   type ReverseRequest,
   reversePayout,
 } from '../../../operators/reversal.ts'
+import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
+import { lastWord } from '../../../queries/review.ts'
+import { lastWordText } from '../../../views/review-text.ts'
 import { type DecisionResult, decide } from '../../decide.ts'
 import { type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
@@ -36,12 +39,17 @@ export const reverseCommand = withDecision(
     async preview(request, db) {
       const outcome = await previewReverse(request, db)
       const shown =
-        outcome.kind === 'reversed' ? { anomalyId: outcome.anomalyId, shown: outcome.timesSaid } : {}
-      return { ...told(request, outcome, 'would be'), shown: { ...request, ...shown } }
+        outcome.kind === 'reversed' ? { anomalyId: outcome.anomalyId, shown: outcome.evidenceCount } : {}
+      const would = told(request, outcome, 'would be')
+      const lines = would.isDone ? [lastWordOf(await tellPayout(db, request, config.sealing))] : []
+      const text = [would.text, ...lines.map((line) => `  ${line}`)].join('\n')
+      return { ...would, text, shown: { ...request, ...shown } }
     },
     execute: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
   })
 })
+
+const lastWordOf = (story: PayoutStory): string => lastWordText(inLines(lastWord(story)), inLines(story))
 
 const told = (
   { payoutId }: ReverseRequest,

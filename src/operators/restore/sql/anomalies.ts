@@ -4,7 +4,25 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 type ToldAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
 
-/** Restores the anomalies that the ledger lacks; the others stay as they are, acknowledged or not. */
+/**
+ * The gateway showed an order of these open payouts by a signed report, also by one that settled nothing. What names no order
+ * for sure shows none.
+ */
+export const showOrders = sql<{
+  anomalies: readonly { anomalyId: string; merchantId: string }[]
+  but: string
+}>`
+  update payouts p set order_shown = true
+  from (
+    select a.merchant_id, a.payout_id
+    from ${{ rows: 'anomalies', columns: { merchantId: 'text', anomalyId: 'uuid' } }} given
+    join anomalies a on a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id
+    where a.source in ('CALLBACK', 'QUERY') and a.kind <> ${'but'} and a.payout_id is not null
+  ) shown
+  where p.merchant_id = shown.merchant_id and p.payout_id = shown.payout_id
+    and p.state in ('held', 'queued', 'submitting', 'unknown', 'processing', 'review')`
+
+/** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
 export const keepTold = sql<
   { told: readonly ToldAnomaly[] },
   { merchantId: string; payoutId: string | null }

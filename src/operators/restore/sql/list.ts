@@ -90,7 +90,11 @@ export const keepAbsence = sql<
 /** A row: the gateway had its order once, according to its history, to what was published, or to evidence of a lost attempt. */
 export const wasAtGateway = sql<ListedMerchant & { payoutId: string }, { had: boolean }>`
   (select true as had from history
-   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'processing' limit 1)
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}
+     and (to_state = 'processing' or (to_state = 'unknown' and reason = 'duplicate')) limit 1)
+  union all
+  (select true from payouts
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and order_shown)
   union all
   (select true from anomalies
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`

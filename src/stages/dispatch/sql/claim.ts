@@ -50,9 +50,18 @@ export const openAttempts = sql<{
  */
 export const attemptsMade = sql<
   { merchantIds: string[]; payoutIds: string[]; attempts: number[] },
-  PayoutKey & { attempt: number; owner: string; leaseUntil: Instant; isLost: boolean; isInForce: boolean }
+  PayoutKey & {
+    attempt: number
+    owner: string
+    leaseUntil: Instant
+    accountId: string | null
+    isLost: boolean
+    isInForce: boolean
+  }
 >`
   select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost,
+    (select account_id from gateway_settings s
+     where s.merchant_id = made.merchant_id and s.settings_hash = made.settings_hash) as account_id,
     made.settings_hash is not distinct from
       (select settings_hash from merchants m where m.merchant_id = made.merchant_id) as is_in_force
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'attempts'}::int[])

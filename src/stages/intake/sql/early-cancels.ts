@@ -18,14 +18,15 @@ export const takeEarlyCancels = sql<
   where e.ctid = remembered.place
   returning e.merchant_id, e.payout_id, e.why, e.source`
 
-/** The orders that the gateway reported before their commands came. */
+/** Orders that the gateway has reported before their commands came, which is for the first time. */
 export const reportedOrders = sql<
-  { orders: readonly { merchantId: string; orderNo: string | null }[] },
+  { orders: readonly (PayoutKey & { orderNo: string | null })[] },
   { merchantId: string; orderNo: string }
 >`
   select merchant_id, order_no
-  from ${{ rows: 'orders', columns: { merchantId: 'text', orderNo: 'text' } }} asked
+  from ${{ rows: 'orders', columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text' } }} asked
   where (select true from anomalies a
          where a.merchant_id = asked.merchant_id and a.order_no = asked.order_no and a.payout_id is null
            and a.kind = 'unknown-order'
-         limit 1)`
+         limit 1)
+    and not exists (select from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = asked.payout_id)`

@@ -56,11 +56,20 @@ export type WaitingRow = {
   sealed: Buffer
 }
 
-export const firstWaiting = sql<WaitingPartition & { limit: number }, WaitingRow>`
-  select position, log_id, record_offset, origin, sealed from waiting_commands
-  where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'}
-  order by position
-  limit ${'limit'}`
+/** The first ones, until they are `bytes` together: at least one. */
+export const firstWaiting = sql<WaitingPartition & { limit: number; bytes: number }, WaitingRow>`
+  select position, log_id, record_offset, origin, sealed
+  from (
+    select *, sum(octet_length(sealed)) over (order by position) - octet_length(sealed) as before
+    from (
+      select position, log_id, record_offset, origin, sealed from waiting_commands
+      where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'}
+      order by position
+      limit ${'limit'}
+    ) first
+  ) counted
+  where before < ${'bytes'}
+  order by position`
 
 /**
  * Takes those that no other process has taken. Compares their positions in Kafka, too: a server that took over after they were

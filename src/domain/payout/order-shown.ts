@@ -1,0 +1,18 @@
+import type { Payout } from './payout.ts'
+import { isEnd } from './states.ts'
+import { become } from './transition.ts'
+
+/** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
+const ORDER_SHOWN = 'order-shown'
+
+/**
+ * The same payout after the gateway showed that it has or had an order of it, by whatever signed statement that does not settle
+ * it: a report, or the answer to an apply, however late that comes.
+ */
+export function shown(payout: Payout): Payout {
+  if (isEnd(payout.state)) return payout
+  const there = { ...payout, orderShown: true, notFoundCount: 0 }
+  if (payout.state === 'queued' || payout.state === 'held')
+    return become(there, 'review', { reason: ORDER_SHOWN })
+  return payout.orderShown && payout.notFoundCount === 0 ? payout : there
+}

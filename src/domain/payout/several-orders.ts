@@ -1,0 +1,21 @@
+import { isSameUtr } from '../utr.ts'
+import type { Payout } from './payout.ts'
+
+/**
+ * The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. What waits
+ * after that attempt was turned away was not sent since; how many attempts the ledger knows of tells nothing, as it may have
+ * been set back.
+ */
+export const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
+  turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
+
+/** Whether the gateway may have more than one order of a payout. */
+export const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
+
+/** What names an order or its payment. */
+type Named = Pick<Payout, 'agentpayOrderId' | 'utr'>
+
+/** Whether a statement names the payment that is known, by its order or by its UTR. */
+export const isOfPayment = (payment: Named, { agentpayOrderId, utr }: Named): boolean =>
+  (agentpayOrderId !== null && agentpayOrderId === payment.agentpayOrderId) ||
+  (utr !== null && payment.utr !== null && isSameUtr(utr, payment.utr))
