@@ -2,13 +2,13 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
-/** What Node's parser gets in one turn of the loop. */
+/** How much Node's parser gets in one turn of the event loop. */
 const SLICE = 1_024
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
 /**
- * Has a server take its requests as `HttpConnection` hands them out; `closesOnRefusal`: whoever writes an answer that is no
- * success, the connection ends with it. To be called before it listens.
+ * Makes a server take its requests from `HttpConnection`. With `closesOnRefusal`, the connection ends after any
+ * answer that is not a success. Call it before the server listens.
  */
 export function oneRequestAtATime(server: Server, closesOnRefusal: boolean): void {
   const [parse] = server.rawListeners('connection')
@@ -35,11 +35,12 @@ function closeOnRefusal(response: ServerResponse): void {
 }
 
 /**
- * A connection of which an HTTP server is given one request, and the next once that one is answered; in a turn of the event
- * loop no more than the head of one, or a slice of its body. Node by itself parses all that it read, which is up to 64 KB and
- * a thousand requests, before it looks at anything else, and starts to answer each of them: a few hundred connections that
- * send such reads stop the process for a minute. Here what is behind a request waits unparsed, and nothing more is read
- * meanwhile. Requests that are hidden in the last slice of a body end their connection.
+ * A connection that gives an HTTP server one request at a time: the next comes once the server has answered the
+ * last. In one turn of the event loop it passes on at most one head, or one slice of a body. Node on its own parses
+ * all it has read (up to 64 KB and a thousand requests) before it looks at anything else, and starts to answer each
+ * of them: a few hundred connections that send such reads stop the process for a minute. Here, whatever follows a
+ * request waits unparsed, and the connection reads no more meanwhile. Requests hidden in the last slice of a body
+ * end their connection.
  */
 class HttpConnection extends Duplex {
   readonly #socket: Socket
@@ -66,7 +67,7 @@ class HttpConnection extends Duplex {
     this.on('resume', () => this.#feed())
   }
 
-  /** To be asked of each request before anything else is done with it: whether it may be answered. */
+  /** Ask this of each request before anything else: whether the server may answer it. */
   begins(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#inHand !== null) {
       this.destroy()
@@ -80,7 +81,7 @@ class HttpConnection extends Duplex {
     return true
   }
 
-  /** Pushed outside of `_read`, a slice is parsed before `push` returns. */
+  /** Outside of `_read`, `push` parses a slice before it returns. */
   #feed(): void {
     if (this.#nextTurn || this.destroyed || !this.readableFlowing) return
     if (this.#inHand?.complete && this.#unread.length > 0) return
@@ -104,7 +105,7 @@ class HttpConnection extends Duplex {
     })
   }
 
-  /** A head is cut behind its end, and nowhere within that: whatever may be the beginning of it waits for the rest. */
+  /** Cuts after the end of a head, never inside it: bytes that may be the beginning of a head wait for the rest. */
   #sliceLength(): number {
     const { length } = this.#unread
     if (this.#inHand || this.#ended) return Math.min(length, SLICE)
@@ -114,7 +115,7 @@ class HttpConnection extends Duplex {
   }
 
   override _read(): void {
-    // Slices are pushed as the parser is ready for them.
+    // The parser asks for slices when it is ready for them.
   }
 
   override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -146,7 +147,7 @@ class HttpConnection extends Duplex {
     return this
   }
 
-  /** As of a net.Socket, which closes both ways once the last answer has left. */
+  /** Like a net.Socket's: closes both ways once the last answer has left. */
   destroySoon(): void {
     this.end(() => this.destroy())
   }

@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createHttpServer, type HttpServer, listen } from './http.ts'
 
 suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, () => {
-  test('half a request keeps it from closing for some seconds only', async (t) => {
+  test('half a request delays closing by a few seconds only', async (t) => {
     const { server, connect } = await serving(t, createHttpServer())
     const arrived = once(server.server, 'connection')
     connect().write('POST /callbacks HTTP/1.1\r\nhost: x\r\n')
@@ -16,12 +16,12 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     await server.close()
   })
 
-  test('a connection that says nothing is closed after 10 s', { timeout: 15_000 }, async (t) => {
+  test('a connection that sends nothing is closed after 10 s', { timeout: 15_000 }, async (t) => {
     const { connect } = await serving(t, createHttpServer())
     await once(connect().resume(), 'close')
   })
 
-  test('a request may be in hand for longer than one may take to arrive', async (t) => {
+  test('handling a request may take longer than a request may take to arrive', async (t) => {
     const server = createHttpServer()
     server.get('/', async () => {
       await new Promise((resolve) => setTimeout(resolve, 11_000))
@@ -33,7 +33,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     assert.match(await textOf(socket), /^HTTP\/1.1 200 .*done$/s)
   })
 
-  test('connections beyond the most are closed, and those before them are served', async (t) => {
+  test('connections above the limit are closed, and earlier ones are served', async (t) => {
     const server = createHttpServer({ mostConnections: 1 })
     server.get('/', async () => 'served')
     const { connect } = await serving(t, server)
@@ -45,7 +45,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     assert.match(String(heard), /^HTTP\/1.1 200 /)
   })
 
-  test('at localhost there is one server, whatever addresses that name has', async (t) => {
+  test('localhost gives one server, however many addresses that name has', async (t) => {
     const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
     const lookup = dns.lookup as unknown as (...call: unknown[]) => void
     t.mock.method(dns, 'lookup', (...call: unknown[]) => {
@@ -59,7 +59,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     assert.equal(server.addresses().length, 1)
   })
 
-  test('requests behind each other on one connection are answered in turn, each once the former is', async (t) => {
+  test('pipelined requests on one connection are answered in order, each after the one before', async (t) => {
     const server = createHttpServer()
     let inHand = 0
     server.post<{ Params: { name: string } }>('/:name', async ({ params, body }) => {
@@ -81,7 +81,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     )
   })
 
-  // Node answers some by itself, without a handler: each of these is answered in another way.
+  // Node answers some requests on its own, without a handler. It answers each of these in a different way.
   const BURSTS = {
     'that are answered': 'host: x\r\n\r\n',
     'with an expectation': 'host: x\r\nexpect: nothing\r\n\r\n',
@@ -89,7 +89,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     'without a host': '\r\n',
   }
   for (const [what, head] of Object.entries(BURSTS))
-    test(`of a thousand requests ${what} in one burst no two are parsed in one turn of the loop`, async (t) => {
+    test(`of a thousand ${what} requests in one burst, no two are parsed in one turn of the loop`, async (t) => {
       const server = createHttpServer()
       server.get('/', async () => 'served')
       const { connect } = await serving(t, server)
@@ -129,7 +129,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     assert.ok(turns > 1)
   })
 
-  test('a body that others hide behind ends its connection', async (t) => {
+  test('a body with requests hidden behind it ends its connection', async (t) => {
     const server = createHttpServer()
     server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
     let begun = 0
@@ -155,7 +155,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     'no host': 'GET / HTTP/1.1\r\n\r\n',
   }
   for (const [what, request] of Object.entries(REFUSALS))
-    test(`where connections are few, one ends with the refusal of ${what}`, async (t) => {
+    test(`where connections are few, a connection ends when the server refuses ${what}`, async (t) => {
       const server = createHttpServer({ mostConnections: 2 })
       server.get<{ Params: { name: string } }>('/:name', async ({ params }, reply) =>
         params.name === 'nowhere' ? reply.callNotFound() : 'served',
@@ -166,7 +166,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
       assert.match(await textOf(socket), /^HTTP\/1.1 4\d\d /)
     })
 
-  test('where connections are few, nobody keeps one by a refusal, or for long by a success', async (t) => {
+  test('where connections are few, no client keeps one after a refusal, or for long after a success', async (t) => {
     const server = createHttpServer({ mostConnections: 2 })
     server.get('/', async () => 'served')
     const { connect } = await serving(t, server)
@@ -179,7 +179,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
   })
 })
 
-/** All that comes until the server closes the connection. */
+/** All that arrives until the server closes the connection. */
 const textOf = async (socket: net.Socket) => String(Buffer.concat(await socket.toArray()))
 
 /** Listens; its connections end with the test. */

@@ -4,24 +4,25 @@ import { oneRequestAtATime } from './http-connection.ts'
 
 export type { FastifyInstance as HttpServer } from 'fastify'
 
-/** How long a server that closes waits for requests: of half a one nothing more may ever come. */
+/** How long a closing server waits for requests: the rest of half a request may never come. */
 const GOODBYE_MS = 5_000
 
-/** Node ends what takes too long when it looks, and that is every 30 s unless it is told otherwise. */
+/** Node looks for slow requests every 30 s by default, and ends them only then. */
 const CHECKED_EVERY_MS = 1_000
 
-/** Longer than the peers' own, so that the peer closes first and no request meets a closing connection. */
+/** Longer than the peers' own limit, so that the peer closes first and no request meets a closing connection. */
 const KEPT_ALIVE_MS = 72_000
 
-/** Where connections are few. Node tells the peer, and itself waits for a second more. */
+/** Used where connections are few. Node announces this time to the peer and waits one second longer itself. */
 const KEPT_ALIVE_BRIEFLY_MS = 5_000
 
 /**
- * An HTTP server with limits for a hostile network: one request of a connection at a time (`HttpConnection`), bodies up to `bodyLimit` bytes, 10 s for a whole
- * request to arrive, counted for the first one from the connection on, and 5 s for what is under way when it closes.
- * Connections beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything
- * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, and
- * some seconds after one that is. It does not listen yet.
+ * An HTTP server with limits for a hostile network. It takes one request of a connection at a time
+ * (`HttpConnection`) and bodies up to `bodyLimit` bytes. A whole request must arrive within 10 s, counted from the
+ * connection for the first one. Closing takes at most 5 s. The server closes connections beyond `mostConnections`
+ * unread, so that no stranger uses up the process's file descriptors. With that limit, a connection ends with an
+ * answer that is not a success, and a few seconds after one that is, so that nobody keeps the few connections from
+ * everybody else. The server does not listen yet.
  */
 export function createHttpServer(
   options: { bodyLimit?: number; maxParamLength?: number; mostConnections?: number } = {},
@@ -44,16 +45,16 @@ export function createHttpServer(
   return server
 }
 
-/** Where a server listens. `portSetting` is what a person sets to choose another port. */
+/** Where a server listens. `portSetting` is the setting with which a person chooses another port. */
 export type ListenAddress = { host: string; port: number; portSetting?: string }
 
 /**
- * Listens and returns the address as a URL. Port 0 takes any free port; a port that is taken is an error
- * that names it, and the setting that chooses it.
+ * Listens and returns the address as a URL. Port 0 takes any free port. If the port is in use, the error names it
+ * and the setting that chooses it.
  */
 export async function listen(server: FastifyInstance, at: ListenAddress): Promise<string> {
   try {
-    // For "localhost" Fastify starts a second server at its other address, which has none of the limits.
+    // For "localhost" Fastify starts a second server at the other address, which has none of the limits.
     const { address } = await lookup(at.host)
     return await server.listen({ host: address, port: at.port })
   } catch (error) {
