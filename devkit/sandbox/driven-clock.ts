@@ -14,7 +14,7 @@ export class DrivenClock implements Clock {
     return this.#clock.now() + this.#aheadMs
   }
 
-  /** Does not move: nobody waits for a measured duration. */
+  /** Not moved forward: it measures durations, and nobody waits for those. */
   monotonic(): number {
     return this.#clock.monotonic()
   }

@@ -37,7 +37,7 @@ export function textToSign(params: Signable, { sort, emptyFields }: SignRules, t
   return signed
 }
 
-/** Whether a request's `given` is the signature of `params`, in constant time. */
+/** Whether a request's `given` is the signature of `params`. A near miss takes as long as a far one. */
 export function isSignedBy(params: Signable, key: string, rules: SignRules, given: string): boolean {
   const expected = Buffer.from(sign(params, key, rules, 'requests'))
   const received = Buffer.from(given)

@@ -1,6 +1,6 @@
 /**
- * The most rows that one statement reads from a table that grows with the payouts: it reads 10,000 rows a second,
- * so it ends soon.
+ * The most rows that one statement reads from a table that grows with the payouts: at 10,000 rows a second it ends
+ * soon.
  */
 export const PAGE = 5_000
 
