@@ -8,7 +8,7 @@ import { startTrial, type Trial } from '../trial.ts'
 const PER_SECOND = 100
 const PAYOUTS = 300
 
-describe('whatever is killed, whenever', () => {
+describe('whatever process is killed, at any time', () => {
   let trial: Trial
   let asked = 0
   before(async () => {

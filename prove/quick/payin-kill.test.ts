@@ -118,7 +118,7 @@ async function startPayoutd(ends: AsyncDisposableStack, folder: string, gatewayU
   return { installation, db: database.db }
 }
 
-test('payoutd is killed repeatedly: each payin is created once and ends as at the gateway, and its end is published', async (t) => {
+test('payoutd is killed repeatedly: each payin is created once, ends as at the gateway, and is published', async (t) => {
   // Ends in reverse order of starting.
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())

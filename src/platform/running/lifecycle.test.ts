@@ -133,7 +133,7 @@ test('a loop that throws fails, and succeeds with the next turn that ends', asyn
   await lifecycle.stop()
 })
 
-test('a part that never stops is abandoned and told so, and the parts after it still stop', async () => {
+test('a part that never stops is abandoned and notified, and the parts after it still stop', async () => {
   const lifecycle = new Lifecycle(silentLogger, { stopWithinMs: 40 })
   const stopped: string[] = []
   lifecycle.own('database', async () => void stopped.push('database'))
