@@ -17,7 +17,7 @@ type BenchOptions = {
   dir: string
 }
 
-/** Enough for the code of the servers to be compiled; not counted. */
+/** Enough for the servers' code to be compiled; not counted. */
 const WARM_UP_PAYOUTS = 2_000
 
 await new Command('bench')

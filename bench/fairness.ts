@@ -16,7 +16,7 @@ import { GATEWAY, MERCHANT_ID } from './settings.ts'
 import { percentile } from './statistics.ts'
 import { openTestbed } from './testbed.ts'
 
-/** Another merchant may take so many times as long beside the hanging one as alone. */
+/** How many times longer another merchant may take beside the hanging one than alone. */
 const LIMIT = 1.5
 const HANGING = 'hanging'
 const IN_FLIGHT = 256
@@ -28,7 +28,7 @@ const openSome = sql<{ count: number }>`
   set state = 'unknown', attempt = 1, ready = false, unknown_since = now(), due_at = now()
   where (merchant_id, payout_id) in
     (select merchant_id, payout_id from payouts where merchant_id = 'hanging' and ready limit ${'count'})`
-/** The hanging gateway does not tell its balance; that of before is believed on. */
+/** The hanging gateway does not report its balance; payoutd keeps trusting the previous one. */
 const letSend = sql<object>`
   update merchants set available = 1000000000000000, snapshot_at = now(), ramp = 9, paused_at = null, paused_by = null,
     paused_reason = null`
@@ -95,7 +95,7 @@ async function measure(
       await delay(500)
     await db.run(openSome, { count: open })
   }
-  // Enough for the code of the process to be compiled; not counted.
+  // Enough for the process's code to be compiled; not counted.
   const warm = await other.steady({ perSecond: 50, seconds: 4 })
   await observer.results(warm.size)
   await db.run(letSend, {})
@@ -118,7 +118,7 @@ async function measure(
   return { p50: percentile(tookMs, 0.5), p99: percentile(tookMs, 0.99), left, tookMs }
 }
 
-/** Takes connections and requests, and answers none. */
+/** Accepts connections and requests, and answers none. */
 async function hangingGateway() {
   let connections = 0
   const server = createServer((socket) => {

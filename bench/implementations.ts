@@ -5,14 +5,14 @@ import type { Config } from '../src/config/config.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
 
-/** Starts one worker process and resolves once it says that it is up, with the line in which it said so. */
+/** Starts one worker process and resolves once it prints that it is up, with that line. */
 export type Spawn = (
   args: string[],
   env?: Record<string, string>,
 ) => Promise<{ process: ServerProcess; said: Record<string, unknown> }>
 
 export type Implementation = {
-  /** Its tables, before the clock starts. */
+  /** Creates its tables, before the clock starts. */
   prepare(config: Config): Promise<unknown>
   start(spawn: Spawn): Promise<ServerProcess[]>
 }
@@ -26,7 +26,7 @@ export const IMPLEMENTATIONS = {
     prepare: (config) => migrateAll(config, silentLogger),
     start: async (spawn) => [(await spawn(serve)).process],
   },
-  /** What talks to the outside in one process, what feeds it in another. */
+  /** One process for everything that talks to the outside, another that feeds it. */
   'payoutd-split': {
     prepare: (config) => migrateAll(config, silentLogger),
     start: async (spawn) => {

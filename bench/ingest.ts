@@ -13,7 +13,7 @@ import { keepResults } from './results.ts'
 import { type BenchServers, onFreshServers } from './servers.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 
-/** What `payoutd ingest` may take, however large the file is. */
+/** The memory limit of `payoutd ingest`, however large the file is. */
 const MEMORY_LIMIT_MB = 200
 const SEED = 202611
 const SAMPLE_MS = 20
@@ -57,7 +57,7 @@ async function bench(rows: number, servers: BenchServers): Promise<void> {
 async function measure(file: string, { env }: Testbed, { logs, data, host }: BenchServers): Promise<Ingest> {
   const logFile = path.join(logs, 'ingest.log')
   const args = [
-    // As `npm run ingest` has it.
+    // As in `npm run ingest`.
     '--max-semi-space-size=2',
     payoutdProgram,
     'ingest',
@@ -68,7 +68,7 @@ async function measure(file: string, { env }: Testbed, { logs, data, host }: Ben
     '--json',
   ]
   const began = systemClock.monotonic()
-  // Its checkpoints go below the directory that it runs in, and are emptied with the rest.
+  // Its checkpoints go below its working directory, which is emptied with the rest.
   const command = { file: process.execPath, args, env, cwd: data }
   const running = await ServerProcess.spawn(command, logFile, 'TERM', host)
   let cpu = 0
@@ -84,7 +84,7 @@ async function measure(file: string, { env }: Testbed, { logs, data, host }: Ben
   return { kind: JSON.parse(outcome).kind, seconds, cpuSeconds: cpu, peakMemoryMb: peak }
 }
 
-/** A group that never read lags behind by all there is. */
+/** A group that never read lags by the whole topic. */
 async function countCommands({ config }: Testbed, { log }: BenchServers): Promise<number> {
   const admin = await connectAdmin(config.kafka, log)
   const lags = await admin.lag('bench-never-reads', [topicNames(config.topicPrefix).commands])

@@ -9,13 +9,13 @@ import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { MERCHANT_ID } from './settings.ts'
 
-/** When each command was handed to Kafka, in ms since the epoch, by payoutId. */
+/** When each command was passed to Kafka, in ms since the epoch, by payoutId. */
 export type Sent = ReadonlyMap<string, number>
 
 export interface Load {
-  /** Publishes `count` commands as fast as they go. */
+  /** Publishes `count` commands as fast as possible. */
   backlog(count: number): Promise<Sent>
-  /** Publishes them evenly, so many a second. */
+  /** Publishes commands evenly, this many a second. */
   steady(load: { perSecond: number; seconds: number }): Promise<Sent>
   close(): Promise<void>
 }

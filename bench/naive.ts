@@ -23,16 +23,16 @@ import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 
 /*
- * The naive way: what a decent engineer writes in an afternoon. KafkaJS `eachMessage`, p-limit around the
- * calls, one transaction for each step of each payout, and a send to Kafka for whatever a step says.
+ * The naive way: what a decent engineer writes in an afternoon. KafkaJS `eachMessage`, p-limit around the calls,
+ * one transaction for each step of each payout, and a send to Kafka for each step's message.
  *
- * For a payout that goes well it does the same work as payoutd, and it uses payoutd's own parts where they are
- * not what is compared: gateway client, signature, sealed bank details, Avro messages, prepared statements.
- * It commits its intent before it sends, so a crash does not make it pay twice.
+ * For a payout that goes well it does the same work as payoutd, and uses payoutd's own parts where the comparison
+ * is not about them: gateway client, signature, sealed bank details, Avro messages, prepared statements. It commits
+ * its intent before it sends, so a crash does not make it pay twice.
  *
- * What it leaves out makes it faster than an honest rival would be: it never takes up again what a crash left,
- * asks about nothing that nobody called back about, keeps to no balance and no rate, loses the messages of
- * what was committed just before a crash, and takes the whole backlog into memory.
+ * What it leaves out makes it faster than an honest rival: it never resumes what a crash left, sends no queries
+ * when a callback is missing, respects neither balance nor rate, loses the messages of what it committed just
+ * before a crash, and takes the whole backlog into memory.
  */
 
 const PARTITIONS_AT_ONCE = 6
@@ -41,7 +41,7 @@ const DATABASE_CONNECTIONS = 16
 type NaiveRow = Pick<Payout, 'merchantId' | 'payoutId' | 'batchId' | 'amount' | 'currency' | 'version'> &
   Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr' | 'state'> & { orderNo: string; sealed: Buffer }
 
-/** What one step of a payout came to. */
+/** The result of one step of a payout. */
 type Step = { to: State; source: EvidenceSource; exchange: Exchange | null } & Partial<
   Pick<NaiveRow, 'agentpayOrderId' | 'fee' | 'utr'>
 >
@@ -107,7 +107,7 @@ await consumer.run({
   partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
   eachMessage: async ({ message }) => {
     const row = await accept(message.value)
-    // Not waited for, so that the next message is read meanwhile: p-limit bounds the calls.
+    // Not awaited, so that the next message is read meanwhile: p-limit bounds the calls.
     if (row) limit(() => pay(row)).catch((error: unknown) => log.error({ err: error }, 'step failed'))
   },
 })
@@ -119,7 +119,7 @@ async function createTables(): Promise<void> {
   await client.end()
 }
 
-/** Stores a new command, before its offset is committed. Repeats and refused commands are left out. */
+/** Stores a new command, before its offset is committed. Ignores repeats and refused commands. */
 async function accept(value: Buffer | null): Promise<NaiveRow | undefined> {
   const decoded = await codec.decode(value)
   if (decoded.kind !== 'decoded' || decoded.name !== 'in.payoutd.PayoutRequested') return undefined
@@ -165,7 +165,7 @@ async function settle({ mchOrderNo, status, amount, fee, utr, exchange }: OrderR
   })
 }
 
-/** One step of one payout: lock it, decide, store, commit; then tell Kafka. */
+/** One step of one payout: lock it, decide, store, commit; then publish. */
 async function step(orderNo: string, decide: (row: NaiveRow) => Step | null): Promise<void> {
   const done = await db.transaction('test', async (tx) => {
     const [before] = await tx.run(lockPayout, { merchantId: merchant.merchantId, orderNo })
@@ -191,7 +191,7 @@ async function tell(
   await tx.run(insertHistory, { merchantId, payoutId, version, from, to: state, source, exchange: text })
 }
 
-/** The event, and its result with an end, in one request. */
+/** The event, with the result if the payout ended, in one request. */
 async function publish(row: NaiveRow, from: State | null, source: EvidenceSource): Promise<void> {
   const payout = { ...row, reason: null } as unknown as Payout
   const at = systemClock.now()

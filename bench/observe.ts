@@ -10,14 +10,14 @@ import { openCodec } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 
-/** How far a run may stand still before it has failed. */
+/** A run that stands still this long has failed. */
 const STUCK_MS = 60_000
 const POLL_MS = 50
 
 /** One payout as seen from outside; times in ms since the epoch. */
 export type Observed = {
   payoutId: string
-  /** When the gateway took the order, and when its callback was due. By the gateway's own books. */
+  /** When the gateway accepted the order, and when its callback was due, by the gateway's own books. */
   appliedAt: number
   calledBackAt: number
   /** When its result was appended to Kafka, by the broker's clock. */
@@ -26,13 +26,13 @@ export type Observed = {
 
 type Result = { payoutId: string; orderNo: string; resultAt: number }
 
-/** What can be seen on Kafka of a contender, without asking it. */
+/** What Kafka shows of a contender, without asking it. */
 export interface Observer {
-  /** Resolves once `count` results are there, repeats counted. Costs next to nothing. */
+  /** Resolves once `count` results are there, repeats included. Costs next to nothing. */
   results(count: number): Promise<void>
   /**
-   * The first result of each payout, once `expected` payouts have one, and how many were published again.
-   * Throws when a payout is not paid.
+   * The first result of each payout, once `expected` payouts have one, and how many were published again. Throws if
+   * a payout is not paid.
    */
   readResults(expected: number): Promise<{ results: Result[]; repeats: number }>
   /** When the first event was appended. */
@@ -50,7 +50,7 @@ export async function openObserver(config: Config, log: Logger): Promise<Observe
   const count = async (topic: string): Promise<number> =>
     (await admin.fetchTopicOffsets(topic)).reduce((sum, { high }) => sum + Number(high), 0)
 
-  /** Reads from the beginning until `enough` says so of a record. */
+  /** Reads from the beginning until `enough` is true for a record. */
   async function read(topic: string, enough: (record: IncomingRecord) => Promise<boolean>): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const onRecord = async (record: IncomingRecord) => {
@@ -115,8 +115,8 @@ export async function openObserver(config: Config, log: Logger): Promise<Observe
 type ResultRecord = { payoutId: string; mchOrderNo: string; status: string }
 
 /**
- * Each result with what the gateway's books in `stateFile` say about its order; the gateway must have
- * stopped. Throws unless it paid each exactly once and knows no other order.
+ * Adds to each result what the gateway's books in `stateFile` say about its order; the gateway must have stopped.
+ * Throws unless it paid each exactly once and has no other order.
  */
 export function compareWithBooks(results: readonly Result[], stateFile: string): Observed[] {
   const orders = readOrders(stateFile)

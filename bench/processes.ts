@@ -6,8 +6,8 @@ const TICKS_PER_SECOND = 100
 type Stat = { parent: number; ticks: number; ticksOfDead: number }
 
 /**
- * CPU seconds, user and system, that a process and everything below it have used so far. Children that have
- * ended count through their parent, so PostgreSQL's connections are all in it.
+ * CPU seconds, user and system, that a process and everything below it have used so far. Ended children count
+ * through their parent, so PostgreSQL's connections are included.
  */
 export function cpuSeconds(pid: number): number {
   const all = new Map(readdirSync('/proc').filter(isPid).flatMap(readStat))
@@ -21,13 +21,13 @@ export function cpuSeconds(pid: number): number {
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND
 }
 
-/** The most memory that a process has had resident at once, in MB (VmHWM); null when it is gone. */
+/** The most resident memory that a process has had, in MB (VmHWM); null if it is gone. */
 export function peakMemoryMb(pid: number): number | null {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '') ?? []
   return kilobytes === undefined ? null : Number(kilobytes) / 1024
 }
 
-/** Null where the process ended in the meantime. */
+/** Null if the process has ended meanwhile. */
 function read(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
@@ -41,7 +41,8 @@ const isPid = (name: string) => /^\d+$/.test(name)
 function readStat(pid: string): [number, Stat][] {
   const text = read(`/proc/${pid}/stat`)
   if (text === null) return []
-  // The name, in parentheses, may hold anything; proc_pid_stat(5) counts the fields from 1, and 3 comes after it.
+  // The name, in parentheses, may contain anything; proc_pid_stat(5) counts the fields from 1, and field 3 comes
+  // after it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const field = (n: number) => Number(fields[n - 3])
   return [

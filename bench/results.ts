@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import path from 'node:path'
 
-/** Writes raw numbers with the date and the machine they were measured on; returns the file. */
+/** Writes raw numbers with the date and the machine of the measurement; returns the file. */
 export async function keepResults(name: string, at: Date, numbers: object): Promise<string> {
   const folder = path.join(import.meta.dirname, 'results')
   await mkdir(folder, { recursive: true })

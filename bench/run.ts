@@ -22,15 +22,15 @@ export type Measurement = {
   cpu: { worker: number; postgres: number; kafka: number; sandbox: number }
   /** Of the largest worker process, from its start to its end. */
   peakMemoryMb: number
-  /** Results that were published more than once, which is allowed. */
+  /** Results published more than once, which is allowed. */
   repeats: number
-  /** While the backlog is worked off: from the moment a callback was due to its result on Kafka. */
+  /** While it works off the backlog: from the moment a callback was due to its result on Kafka. */
   backlog: { callbackToResult: Spread }
   /** Under the steady load. */
   steady: { commandToApply: Spread; callbackToResult: Spread }
 }
 
-/** Lets one contender work off a backlog and then a steady load, on a database and topics of its own. */
+/** Lets one contender work off a backlog and then a steady load, on its own database and topics. */
 export async function run(
   implementation: ImplementationName,
   round: number,

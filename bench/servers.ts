@@ -10,12 +10,12 @@ export type BenchServers = {
   stack: Stack
   host: Host
   logs: string
-  /** Emptied with every start. */
+  /** Emptied at every start. */
   data: string
   log: Logger
 }
 
-/** Starts the servers in `dir`, without anything of earlier runs, and stops them whatever becomes of `work`. */
+/** Starts the servers in `dir`, without data of earlier runs, and stops them whether or not `work` succeeds. */
 export async function onFreshServers(
   dir: string,
   work: (servers: BenchServers) => Promise<void>,

@@ -1,20 +1,20 @@
-/** How much is measured, and under which conditions. */
+/** How much to measure, and under which conditions. */
 export type BenchSettings = {
-  /** Commands that lie on Kafka before the worker starts. */
+  /** Commands on Kafka before the worker starts. */
   payouts: number
   /** How often each contender runs; they take turns. */
   rounds: number
-  /** Apply calls under way at once. */
+  /** Apply calls in flight at once. */
   inFlight: number
   /** How long the gateway takes for every answer, in ms. */
   latencyMs: number
-  /** Whether 5 % of the applies take 300 ms more. */
+  /** Whether 5 % of the applies take 300 ms longer. */
   tail: boolean
 }
 
 /** From acceptance to the callback. */
 export const SETTLE_MS = 50
-/** After the backlog: a load that leaves everybody room, to see how long a payout takes without a queue. */
+/** After the backlog: a load that leaves every contender room, to show how long a payout takes without a queue. */
 export const STEADY = { perSecond: 200, seconds: 10 }
 
 export const MERCHANT_ID = 'bench'

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Host, lastLines, ServerProcess } from '../devkit/local/servers/processes/process.ts'
 
 /**
- * Starts a Node program whose output goes to `logFile`, and resolves once a line of that holds `ready`, with
- * the line. Throws, with the end of its log, when it ends before.
+ * Starts a Node program with its output in `logFile`, and resolves with the first line that contains `ready`.
+ * Throws, with the end of its log, if it ends before.
  */
 export async function spawnNode(
   args: string[],

@@ -1,10 +1,10 @@
-/** The value that `share` (0 to 1) of the values do not exceed. NaN of none. */
+/** The value that `share` (0 to 1) of the values do not exceed. NaN for an empty list. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
-/** Of an even number of values, the mean of the two in the middle. */
+/** For an even number of values, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (i: number) => sorted[i] ?? Number.NaN

@@ -18,11 +18,11 @@ import { spawnNode } from './spawn.ts'
 
 /** What one run has to itself: a database, topics and a gateway with empty books. */
 export interface Testbed {
-  /** What a worker on it finds in its environment, and what that means. */
+  /** A worker's environment, and the configuration that it describes. */
   env: Record<string, string>
   config: Config
   sandbox: ServerProcess
-  /** The gateway's books; to be read once it has stopped. */
+  /** The gateway's books; read them once it has stopped. */
   stateFile: string
   /** Starts a worker on it. */
   spawn: Spawn
@@ -106,7 +106,7 @@ function environment(
   }
 }
 
-/** The product's own topics, but events and results carry the broker's time, so that one clock tells all. */
+/** The product's own topics, but events and results carry the broker's time, so that all times come from one clock. */
 async function createTopics(config: Config, log: Logger): Promise<void> {
   const topics = topicNames(config.topicPrefix)
   const admin = await connectAdmin(config.kafka, log)

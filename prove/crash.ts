@@ -2,21 +2,21 @@ import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
 import { type CrashMoment, type PointName, watchCrashPoints } from '../src/platform/running/crash-points.ts'
 
 /**
- * Loaded before a command of payoutd (`node --import prove/crash.ts …`): writes down every crash point that
- * the process reaches, and ends or freezes it at the one that PROVE_CRASH names. The product reads none of this.
+ * Loaded before a command of payoutd (`node --import prove/crash.ts …`): records every crash point that the process
+ * reaches, and ends or freezes it at the one that PROVE_CRASH names. The product reads none of this.
  */
 export type Crash = {
   moment: CrashMoment | 'under way'
   name: PointName
-  /** At which time that it gets there; the first is 1. */
+  /** At which arrival at the point; the first is 1. */
   nth: number
-  /** `freeze` stops the process until somebody lets it go on. */
+  /** `freeze` stops the process until something wakes it. */
   how: 'kill' | 'freeze'
 }
 
 const { PROVE_CRASH, PROVE_REACHED = '', PROVE_CLOCK_OFF_MS } = process.env
 
-// A machine whose clock is wrong: everybody's wall clock, nobody's monotonic one.
+// A machine with a wrong clock: every wall clock is off, no monotonic one.
 if (PROVE_CLOCK_OFF_MS) {
   const rightNow = Date.now
   Date.now = () => rightNow() + Number(PROVE_CLOCK_OFF_MS)

@@ -5,15 +5,15 @@ import type { Servers, Verdict } from './world/world.ts'
 /** What a section of the matrix works with. */
 export type Bench = {
   stack: Servers
-  /** Where worlds keep their files. */
+  /** The folder for the worlds' files. */
   dir: string
   log: Logger
-  /** The form of it that CI runs: fewer runs, the same kinds. */
+  /** The short form for CI: fewer runs of the same kinds. */
   quick: boolean
-  /** How long the soak goes on; an hour if not given. */
+  /** How long the soak lasts; an hour by default. */
   soakMinutes?: number | undefined
   signal: AbortSignal
-  /** Says what is going on now; the next call takes its place. */
+  /** Shows what happens now; the next call replaces it. */
   tell: (what: string) => void
 }
 
@@ -24,20 +24,20 @@ export type Row = {
   runs: number
   faults: number
   payouts: number
-  /** Whether its gateway pays one number as often as it is asked to: elsewhere nothing can be paid twice. */
+  /** Whether its gateway pays one number as often as asked: at any other gateway nothing can be paid twice. */
   paysTwice: boolean
   paidTwice: number
   lost: number
   lied: number
-  /** Every other thing that did not fit. */
+  /** Every other mismatch. */
   other: number
-  /** Payouts that waited for a person at the end. */
+  /** Payouts in review at the end. */
   inReview: number
   /** What else a reader should know. */
   note: string
-  /** Of everything that did not fit, in words; raw results only. */
+  /** Every mismatch as text; raw results only. */
   discrepancies: string[]
-  /** Where a safeguard was left out: the kinds of discrepancy that told so; empty: nothing did. */
+  /** For a run without a safeguard: the kinds of discrepancy that showed it; empty: none did. */
   caughtBy?: string[]
 }
 
@@ -74,7 +74,7 @@ export function rowOf(
   }
 }
 
-/** The row with what else was wrong in it, in words: everything that the oracle cannot know. */
+/** Adds to the row what else was wrong, as text: everything that the oracle cannot know. */
 export const withWrong = (row: Row, wrong: readonly string[]): Row => ({
   ...row,
   other: row.other + wrong.length,
@@ -84,6 +84,6 @@ export const withWrong = (row: Row, wrong: readonly string[]): Row => ({
 export const inWords = ({ invariant, kind, who, detail }: Discrepancy): string =>
   `${kind}${invariant === null ? '' : ` (invariant ${invariant})`}: ${who} ${detail}`
 
-/** Whether it is as it must be: nothing wrong, or, without a safeguard, something. */
+/** Whether the row is as it must be: nothing wrong, or, without a safeguard, something. */
 export const isRight = ({ paidTwice, lost, lied, other, caughtBy }: Row): boolean =>
   caughtBy ? caughtBy.length > 0 : paidTwice + lost + lied + other === 0

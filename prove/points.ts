@@ -7,7 +7,7 @@ export type Point = Pick<Crash, 'moment' | 'name'>
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** How the code calls what passes crash points. */
+/** The calls in the code that pass crash points. */
 const CALLS: readonly {
   names: readonly Point['name'][]
   call: RegExp
@@ -33,8 +33,8 @@ const product = (): string[] =>
     .map((file) => readFileSync(path.join(root, file), 'utf8'))
 
 /**
- * Every crash point that payoutd has. Throws if a name stands at two places in its code, where a run would reach only one
- * of them and show both as tried, or at none.
+ * Every crash point of payoutd. Throws if a name appears at two places in the code, where a run would reach only
+ * one of them and show both as tried, or at none.
  */
 export function allPoints(code: readonly string[] = product()): Point[] {
   const wrong = CALLS.flatMap(({ names, call }) => {
@@ -50,7 +50,7 @@ export function allPoints(code: readonly string[] = product()): Point[] {
   )
 }
 
-/** Throws unless these, which runs reach, are the names of all points that there are. */
+/** Throws unless the names that runs reach are exactly the names of all points. */
 export function requireTried(tried: readonly string[], points: readonly Point[]): void {
   const known = new Set(tried)
   const nobodys = points.filter(({ name }) => !known.has(name)).map(inWords)

@@ -17,7 +17,7 @@ const row = (name: string, more: object = {}) => ({ section: 'old', name, ...cou
 const written = (...rows: ReturnType<typeof row>[]) =>
   proof([{ section: 'old', ranAt: '2026-11-22T15:12:49.561Z', seconds: 1, node: 'v24', rows }])
 
-test('what was not counted in an old run is told as such, and so is a sum with it', () => {
+test('figures that an old run did not count are shown as not counted, and so is a sum with them', () => {
   const page = written(row('killed'), row('frozen', { paysTwice: false, inReview: 3 }))
   assert.doesNotMatch(page, /undefined|NaN/)
   assert.match(page, /\| killed \| 1 \| 2 \| 30 \| 0 \| 0 \| 0 \| 0 \| – \|/)

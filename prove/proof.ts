@@ -10,23 +10,23 @@ const results = path.join(root, 'prove', 'results')
 const mutationFile = path.join(results, 'mutation.json')
 const OTHERS = ['mutation.json', 'simulation.json']
 
-/** What one section came to when it was last run in full. */
+/** The latest full run of one section. */
 type Result = { section: string; ranAt: string; seconds: number; node: string; rows: KeptRow[] }
 
-/** A row as it was kept. Rows of before these were counted lack them; what their gateway did stands in their names. */
+/** A row as stored. Older rows lack these figures; their names show what their gateway did. */
 type KeptRow = Omit<Row, 'inReview' | 'paysTwice'> & Partial<Pick<Row, 'inReview' | 'paysTwice'>>
 
 const paidTwiceThere = ({ name, paysTwice }: KeptRow): boolean =>
   paysTwice ?? name.includes('at a gateway that pays twice')
 
-/** Keeps a section's raw rows, in place of those of its last run. */
+/** Stores a section's raw rows, in place of those of its last run. */
 export function keepResult(section: string, rows: Row[], seconds: number): void {
   mkdirSync(results, { recursive: true })
   const result: Result = { section, ranAt: new Date().toISOString(), seconds, node: process.version, rows }
   writeFileSync(path.join(results, `${section}.json`), `${JSON.stringify(result, null, 2)}\n`)
 }
 
-/** Keeps what the tests made of a group's mutants, in place of what they made of its last ones. */
+/** Stores the tests' results for a group's mutants, in place of the last ones. */
 export function keepMutation(result: MutationResult): void {
   const others = mutationResults().filter(({ group }) => group !== result.group)
   const all = [...others, result].sort((a, b) => a.group.localeCompare(b.group))
@@ -36,7 +36,7 @@ export function keepMutation(result: MutationResult): void {
 const mutationResults = (): MutationResult[] =>
   existsSync(mutationFile) ? JSON.parse(readFileSync(mutationFile, 'utf8')) : []
 
-/** Writes docs/proof.md anew from the raw rows of every section and the figures of the mutants. */
+/** Writes docs/proof.md from the raw rows of every section and the figures of the mutants. */
 export function writeProof(): void {
   const all = readdirSync(results)
     .filter((file) => file.endsWith('.json') && !OTHERS.includes(file))
@@ -49,7 +49,7 @@ export function writeProof(): void {
   )
 }
 
-/** What docs/proof.md says of these results. */
+/** The text of docs/proof.md about these results. */
 export function proof(all: readonly Result[]): string {
   const rows = all.flatMap(({ rows }) => rows)
   const matrix = rows.filter(({ caughtBy }) => caughtBy === undefined)
@@ -181,7 +181,7 @@ const figures = ({
   ...[runs, faults, payouts, paidTwice, lost, lied, other, inReview].map(asCell),
 ]
 
-/** A sum in which something was not counted is not known. */
+/** A sum with an uncounted figure is unknown. */
 const NOT_COUNTED = '–'
 const asCell = (count: number | undefined): string => (count === undefined ? NOT_COUNTED : String(count))
 const sumOf = (rows: readonly KeptRow[], of: (row: KeptRow) => number | undefined): number | undefined =>
@@ -190,7 +190,7 @@ const sumOf = (rows: readonly KeptRow[], of: (row: KeptRow) => number | undefine
     return all === undefined || count === undefined ? undefined : all + count
   }, 0)
 
-/** Only where a second apply is paid can a payout be paid twice, so nothing else counts here. */
+/** Counts only rows whose gateway pays a second apply: only there can a payout be paid twice. */
 function headline(rows: readonly KeptRow[]): string {
   const sum = (of: (row: KeptRow) => number | undefined) => asCell(sumOf(rows, of))
   const inReview = sumOf(rows, (row) => row.inReview)

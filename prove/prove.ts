@@ -40,7 +40,7 @@ async function run({ quick, only, soakMinutes }: ProveOptions): Promise<void> {
           for (const each of row.discrepancies.slice(0, 20)) console.error(`         ${each}`)
       }
       rows.push(...found)
-      // What cannot be tried on this machine keeps what it came to on another.
+      // A section that cannot run on this machine keeps its result from another.
       if (!quick && found.length > 0) keepResult(name, found, Math.round((Date.now() - began) / 1000))
     }
   } finally {
@@ -65,6 +65,6 @@ await new Command('prove')
   .parseAsync()
   .catch((error: Error) => {
     console.error(`prove: ${error.message}`)
-    // What a section that broke off has left open would keep it alive.
+    // Otherwise, what an aborted section left open would keep the process alive.
     process.exit(2)
   })

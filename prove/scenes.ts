@@ -11,14 +11,14 @@ import { MERCHANT_ID } from './world/merchants.ts'
 import { findNothing, setFaults } from './world/sandbox-faults.ts'
 import { MIX, REFUSING, type Verdict, World, type WorldOptions } from './world/world.ts'
 
-/** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
+/** One fault story, to play with the whole payoutd or without a part of it. */
 export type Scene = {
   name: string
-  /** Plays it in a world of its own; `without`: the safeguard that payoutd lacks. Returns what came of it. */
+  /** Plays it in its own world; `without`: the safeguard that payoutd lacks. Returns the result. */
   play: (bench: Bench, without?: string) => Promise<Verdict & { faults: number }>
 }
 
-/** payoutd was promised that its gateway refuses duplicates, and the gateway pays one number twice all the same. */
+/** payoutd's dialect promises that the gateway refuses duplicates, but the gateway pays one number twice. */
 export const PROMISED = { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } }
 
 type Setting = Partial<Omit<WorldOptions, 'stack' | 'dir' | 'log' | 'name'>>
@@ -50,14 +50,14 @@ export const start = async (
   return proc
 }
 
-/** Ends payoutd at a point, as often as it gets there in `times` lives, and starts it again. */
+/** Ends payoutd at a point, each time it gets there in `times` lives, and starts it again. */
 const crashesAt = (name: string, crash: Pick<Crash, 'moment' | 'name'>, setting: Setting = {}): Scene => ({
   name,
   play: (bench, without) =>
     inWorld(bench, setting, async (world) => {
       const first = await start(world, without, { crash: { ...crash, nth: 1, how: 'kill' } })
       await world.ask(26)
-      // What is not there does not pass by: a safeguard has points of its own only where it is missing.
+      // The point may be missing: a safeguard passes its points only while it is in place.
       await eventually('the crash', () => first.isGone, 10_000).catch(() => first.kill())
       await start(world, without)
       return 1
@@ -75,14 +75,14 @@ export const untilState = (world: World, payoutId: string, state: string) =>
 export const crashUnderWay = crashesAt(
   'killed while applies are on the wire, at a gateway that pays twice',
   { moment: 'under way', name: 'apply' },
-  // No callback comes before a lease ends, so that nothing but the lease decides.
+  // No callback comes before a lease ends, so that only the lease decides.
   { sandbox: { settleMs: 6_000 } },
 )
 
 export const crashBeforeAnswers = crashesAt(
   'killed before the answers to applies are read, at a gateway that pays twice',
   { moment: 'after send', name: 'apply' },
-  // No callback comes before a lease ends, so that nothing but the lease decides.
+  // No callback comes before a lease ends, so that only the lease decides.
   { sandbox: { settleMs: 6_000 } },
 )
 
@@ -101,7 +101,7 @@ export const crashAfterForgetting = crashesAt('killed right after published mess
   name: 'forget published',
 })
 
-/** Callbacks that say another amount, first one thing and then the other, or are not the gateway's. */
+/** Callbacks with another amount, with one status and then the other, or not from the gateway. */
 export const falseCallbacks: Scene = {
   name: 'callbacks that name another amount, contradict an end, or are forged',
   play: (bench, without) =>
@@ -142,7 +142,7 @@ async function collect({ config, sandbox }: World, amount: Paise): Promise<void>
 
 export const ONE = [{ merchantId: MERCHANT_ID }]
 
-/** The balance covers a third of what is asked for; more money comes later. */
+/** The balance covers a third of the payouts; more money comes later. */
 export const shortBalance: Scene = {
   name: 'the balance covers only a part',
   play: (bench, without) =>
@@ -155,13 +155,13 @@ export const shortBalance: Scene = {
     }),
 }
 
-/** Two payouts that only queries tell about: the positive control. */
+/** Two payouts that only queries report: the positive control. */
 async function findOne(world: World, { signal }: Bench): Promise<void> {
   await world.ask(2, [MIX['never called back']])
   await world.verdict({ signal })
 }
 
-/** A process is frozen with payouts claimed, past its lease; a person sends again; the process wakes up. */
+/** A process freezes with claimed payouts, past its lease; a person sends them again; the process wakes up. */
 export const frozenPastItsLease: Scene = {
   name: 'frozen past its lease, sent again by a person, then resumed, at a gateway that pays twice',
   play: (bench, without) =>
@@ -209,13 +209,13 @@ export const frozenPastItsLease: Scene = {
 type Forgetting = {
   forMs: number
   setting: Setting
-  /** What queries find before: nothing means that these settings have never found anything. */
+  /** What queries find before: with `nothing`, these settings have never found anything. */
   before: 'some' | 'nothing'
-  /** … and meanwhile of what they found before. */
+  /** … and meanwhile, of what they found before. */
   meanwhile: 'the same' | 'nothing'
 }
 
-/** The gateway took orders, lost its answers, and does not find them for a while. */
+/** The gateway accepted orders, lost its answers, and does not find the orders for a while. */
 const forgetful = (name: string, { forMs, setting, before, meanwhile }: Forgetting): Scene => ({
   name,
   play: (bench, without) =>
@@ -259,7 +259,7 @@ export const foundNoLonger = forgetful(
     forMs: 13_000,
     setting: {
       sandbox: { settleMs: 12_000 },
-      // Longer than what was found before speaks for what is not.
+      // Longer than earlier findings count as evidence of absence.
       dialect: { ...PROMISED, absence: { graceMs: 6_000, confirmations: 2 } },
     },
     before: 'some',

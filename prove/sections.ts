@@ -14,7 +14,7 @@ import { restored } from './sections/restored.ts'
 import { safeguards } from './sections/safeguards.ts'
 import { soak } from './sections/soak.ts'
 
-/** What CI runs of the matrix: sections that have a quick form, on servers that others use too. */
+/** The part of the matrix that CI runs: sections with a quick form, on shared servers. */
 export const QUICK: Readonly<Record<string, Section>> = {
   'crash-points': crashPoints,
   dependencies,
@@ -22,7 +22,7 @@ export const QUICK: Readonly<Record<string, Section>> = {
   safeguards,
 }
 
-/** The whole matrix, in the order in which it runs. */
+/** The whole matrix, in running order. */
 export const SECTIONS: Readonly<Record<string, Section>> = {
   ...QUICK,
   brokers,

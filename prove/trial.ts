@@ -24,27 +24,27 @@ import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
 
-/** A payoutd of its own, as a process, on servers of its own: all of them may be killed. */
+/** A payoutd process with its own servers: a test may kill any of them. */
 export type Trial = {
   installation: Installation
-  /** Publishes so many commands. */
+  /** Publishes this many commands. */
   ask(count: number): Promise<void>
-  /** Resolves once the gateway has taken so many orders; payoutd does not know of the last of them yet. */
+  /** Resolves once the gateway has accepted this many orders; payoutd does not know of the last of them yet. */
   taken(count: number): Promise<void>
-  /** Waits until everything has ended, and returns what does not fit, with how many ended how. */
+  /** Waits until everything has ended, and returns what does not fit, with the number of payouts paid. */
   verdict(): Promise<{ discrepancies: Discrepancy[]; paid: number }>
   stop(): Promise<void>
 }
 
-/** Beginnings of account numbers: usual; never called back about; called back twice; and before the answer. */
+/** Beginnings of account numbers: usual; never called back; called back twice; and before the answer. */
 const ACCOUNTS = ['5010', '9999000002', '9999000003', '9999000004']
 
 const NEVER = new AbortController().signal
 const at = (name: string) => path.resolve(import.meta.dirname, '..', '.payoutd', name)
 
 /**
- * Starts a payoutd that asks and gives up sooner than in production, so that a test sees the end of what a
- * crash left open, and takes `settings` on top.
+ * Starts a payoutd that queries and gives up sooner than in production, so that a test sees how a crash's leftovers
+ * end. It adds `settings`.
  */
 export async function startTrial(name: string, settings: DemoSettings): Promise<Trial> {
   const log = createLogger({ name, level: 'fatal', destination: 2 })
@@ -53,7 +53,7 @@ export async function startTrial(name: string, settings: DemoSettings): Promise<
   const sandbox = await startSandbox({
     state,
     merchants: [merchant],
-    // So that at any moment some payouts are with the gateway and have no answer yet.
+    // So that at any moment some payouts are at the gateway without an answer yet.
     latencyMs: 150,
     callbackRetries: [1, 1, 1, 2, 2, 5],
   })
@@ -104,7 +104,7 @@ export async function startTrial(name: string, settings: DemoSettings): Promise<
     },
     taken: (count) => eventually(`${count} orders`, async () => (await gateway.orders()).length >= count),
     async verdict() {
-      // Only now: a consumer that lived through a crash of Kafka waits for its former self to be given up.
+      // Only now: a consumer that lived through a crash of Kafka waits until Kafka gives up its former self.
       const recorder = await TopicRecorder.start(config, log)
       try {
         await untilSettled({
@@ -133,7 +133,7 @@ export async function startTrial(name: string, settings: DemoSettings): Promise<
     async stop() {
       await publisher.close()
       await db.close()
-      // An orderly stop is not what is tried here, and can take long right after a crash.
+      // This test is not about an orderly stop, which can take long right after a crash.
       await installation.payoutd.kill()
       await installation.stop()
       await sandbox.stop()

@@ -20,14 +20,17 @@ import { accepted, payoutsOf, testLedger } from './ledger.ts'
 
 const MCH_ID = '1000100'
 const KEY = randomBytes(12).toString('hex')
-/** Everything is over within a second or two; the gateway promises to refuse duplicates, so that what is absent is sent again. */
+/**
+ * Everything ends within a second or two; the gateway promises to refuse duplicates, so payoutd sends an absent
+ * order again.
+ */
 const QUICK = loadDialect('sandbox', {
   absence: { graceMs: 300, confirmations: 2 },
   queryAfterMs: [150],
   leaseMs: 10_000,
   sendTimeoutMs: { connect: 200, headers: 400, body: 50 },
 })
-/** The gateway takes the order, pays it, and never answers the apply; nor does it call back. */
+/** The gateway accepts the order, pays it, and never answers the apply; nor does it call back. */
 const PAID_WITHOUT_A_WORD = '9999000005'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'accounts-'))
@@ -49,7 +52,7 @@ async function gateway(name: string): Promise<{ url: string; books: Gateway }> {
 }
 const [here, there] = await Promise.all([gateway('here'), gateway('there')])
 
-/** A ledger, and what payoutd is started with: its merchant at one of the two gateways. */
+/** A ledger, and the settings of payoutd: its merchant is at one of the two gateways. */
 async function installation(t: TestContext) {
   const { ledger, config: read } = await testLedger(t)
   const base = { ...(read.merchants.get('acme') as Merchant), key: KEY, dialect: QUICK }
@@ -84,12 +87,12 @@ const ordersAt = async ({ books }: typeof here, ledger: Ledger) => {
   return (await books.orders()).flatMap(({ mchOrderNo }) => ours.get(mchOrderNo) ?? [])
 }
 
-/** `p1` was paid here, and nobody knows; then the account is changed, and payouts at the other one settle. */
+/** `p1` was paid here, and nobody knows; then the account changes, and payouts at the other one settle. */
 async function changeInDoubt(t: TestContext, former: (config: Config) => Partial<Merchant>) {
   const { ledger, at } = await installation(t)
   const config = at(here.url)
   await accepted(ledger, config, [command('p1', { accountNo: `${PAID_WITHOUT_A_WORD}12` })])
-  // Without the role outcomes, so that nobody asks yet.
+  // Without the role outcomes, so that nothing queries yet.
   const first = await start(config, ['dispatch'])
   t.after(() => first.stop())
   await eventually('the apply to be lost', async () => (await states(ledger)).p1?.[0] === 'unknown')
@@ -117,14 +120,14 @@ test('a payout in doubt at one gateway account is settled by that account, and n
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
 })
 
-test('a payout in doubt at an account that the settings no longer have waits for a person', async (t) => {
+test('a payout in doubt at an account that left the settings waits for a person', async (t) => {
   const { ledger } = await changeInDoubt(t, () => ({}))
   await eventually('p1 to be in review', async () => (await states(ledger)).p1?.[0] === 'review')
   assert.deepEqual((await states(ledger)).p1, ['review', 'account-unknown'])
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
 })
 
-test('a rolling restart with another account: old and new processes side by side, and each payout is paid once', async (t) => {
+test('in a rolling restart with another account, old and new processes pay each payout once', async (t) => {
   const { ledger, at } = await installation(t)
   const config = at(here.url)
   const old = await start(config)
@@ -160,7 +163,7 @@ test('a rolling restart with another account: old and new processes side by side
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['r3', 'r4'])
 })
 
-test('two installations with other settings never take turns: the second does not start', async (t) => {
+test('two installations with different settings never take turns: the second does not start', async (t) => {
   const { at } = await installation(t)
   const running = await start(at(here.url))
   t.after(() => running.stop())

@@ -37,7 +37,7 @@ import { everyText, wellFormed } from '../src/text/text.ts'
 import { ACCOUNT, accepted, standAt, upsertMerchant } from './ledger.ts'
 import { payinLedger, REQUEST, TABLE } from './payins.ts'
 
-/** Any UTF-16 at all, and what breaks a NUL-terminated text, a JSON escape or an index. */
+/** Any UTF-16 text, and text that breaks a NUL-terminated string, a JSON escape or an index. */
 const anyText = fc.oneof(
   { arbitrary: fc.string({ unit: 'binary' }), weight: 3 },
   {
@@ -57,12 +57,12 @@ const anyText = fc.oneof(
   fc.constantFrom('a&status=3', '{"a":"\\u0000"}', '__proto__', '{a,"b', 'constructor'),
 )
 const RUNS = 25
-/** Taken together, as a stage does. */
+/** Processed together, as a stage does. */
 const MOST = 8
 const several = <T>(texts: fc.Arbitrary<T>, check: (values: readonly T[]) => Promise<void>) =>
   fc.assert(fc.asyncProperty(fc.array(texts, { minLength: 1, maxLength: MOST }), check), { numRuns: RUNS })
 
-/** What stands in the ledger: whatever breaks reading or publishing would show here. */
+/** The ledger's contents: text that breaks reading or publishing would show here. */
 const stored = sql<object, { history: bigint; anomalies: bigint; outbox: bigint }>`
   select (select count(*) from history where exchange::text is not null or true) as history,
     (select count(*) from anomalies where length(detail || coalesce(exchange::text, '')) >= 0) as anomalies,
@@ -71,7 +71,7 @@ const messages = sql<{ after: bigint }, { position: bigint; topic: string; value
   select position, topic, value from outbox where position > ${'after'} and type like 'in.payoutd.P%' order by position`
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
-/** An answer of the gateway with these fields, about a request with this text. */
+/** An answer of the gateway with these fields, to a request with this text. */
 function heard(fields: Record<string, unknown>, text: string) {
   const reply = answered(JSON.stringify(fields))
   const { text: body, fields: read } = readBody(reply)
@@ -125,7 +125,7 @@ describe('arbitrary text', () => {
     let offset = 0n
     await standAt(ledger, 0, { offset, logId: null })
     let serial = 0
-    /** Each record as its bytes are, whatever the codec would make of the text. */
+    /** Each record with its exact bytes, whatever the codec would do to the text. */
     const take = async (name: string, values: readonly object[], headers: Record<string, Buffer> = {}) => {
       const type = compile(schemas.get(name)?.schema as never)
       const ours = codec.encoder<object>(ledger.topics.commands, `in.payoutd.${name}`)
@@ -179,7 +179,7 @@ describe('arbitrary text', () => {
     }
   }
 
-  test('of commands: each is taken in, rejected or dead-lettered, and its neighbour goes on', async () => {
+  test('in commands: each is accepted, rejected or dead-lettered, and its neighbour goes on', async () => {
     const { take, outcomes, next } = world
     const good = await outcomes()
     let asked = 0
@@ -215,7 +215,7 @@ describe('arbitrary text', () => {
     assert.ok((told.accepted ?? 0) >= RUNS)
   })
 
-  test('of cancellations and declarations: a good command in the same batch is taken in', async () => {
+  test('in cancellations and declarations: a good command in the same batch is accepted', async () => {
     const { take, outcomes, next } = world
     const accepted = async () => (await outcomes()).accepted ?? 0
     const begun = await accepted()
@@ -239,7 +239,7 @@ describe('arbitrary text', () => {
     assert.ok((await accepted()) - begun >= RUNS)
   })
 
-  test('of answers to apply, of queries and of callbacks: the evidence is stored', async () => {
+  test('in answers to apply, queries and callbacks: the evidence is stored', async () => {
     const { ledger, sent, evidence, merchant } = world
     const stage = { ledger, decisions: DECISIONS, queryPolicies: evidence.queryPolicies, log: silentLogger }
     await several(fc.tuple(anyText, anyText), async (all) => {
@@ -284,7 +284,7 @@ describe('arbitrary text', () => {
     })
   })
 
-  test('of payins: requests, answers and callbacks are stored', async () => {
+  test('in payins: requests, answers and callbacks are stored', async () => {
     const { ledger, collect, outcomeDeps, merchant } = world
     const collector = collect.collectors.get('acme')
     assert.ok(collector)
@@ -325,7 +325,7 @@ describe('arbitrary text', () => {
     })
   })
 
-  test('of a person’s reasons: the act is stored', async () => {
+  test('in a person’s reasons: the act is stored', async () => {
     const { ledger, sent } = world
     await several(fc.tuple(anyText, anyText), async ([[by, reason] = ['', '']]) => {
       const [payout] = await sent(1)
@@ -336,7 +336,7 @@ describe('arbitrary text', () => {
     })
   })
 
-  test('of file cells: a row is payable or refused, and its command is taken in', async () => {
+  test('in file cells: a row is payable or refused, and its command is accepted', async () => {
     const { take } = world
     const names = [
       'reference',
@@ -371,7 +371,7 @@ describe('arbitrary text', () => {
     })
   })
 
-  test('all of it can be read again, and what is published of it is well-formed', async () => {
+  test('all of it can be read again, and published text is well-formed', async () => {
     const { ledger, codec } = world
     const [counts] = await ledger.db.run(stored, {})
     assert.ok(counts && counts.history > 0n && counts.outbox > 0n)

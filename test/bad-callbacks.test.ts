@@ -19,11 +19,14 @@ const SETTLED = {
 
 type RawRequest = { url?: string; method?: 'GET' | 'POST'; type?: string; body?: string }
 type Refusal = readonly [httpStatus: number, said: string | null]
-/** `null`: what is said comes from the HTTP server and not from the endpoint. */
+/** `null`: the HTTP server answers, not the endpoint. */
 const ENCODING: Refusal = [400, 'malformed: bad-encoding']
 const FORM = 'application/x-www-form-urlencoded;charset=UTF-8'
 
-/** What HTTP clients send with a POST that has everything in its URL: Hutool and PHP name the type of a form without one. */
+/**
+ * What HTTP clients add to a POST with everything in its URL: Hutool and PHP send a form's content type without a
+ * form.
+ */
 const BESIDE: readonly RawRequest[] = [
   { type: FORM },
   { type: FORM, body: '' },
@@ -35,7 +38,7 @@ const BESIDE: readonly RawRequest[] = [
   { type: ';', body: 'amount=1' },
 ]
 
-/** Each is made of the query string of a good callback. */
+/** Each is made from the query string of a good callback. */
 const WRONG: readonly (readonly [what: string, of: (good: string) => RawRequest, refusal: Refusal])[] = [
   ['no query string', () => ({ url: '' }), [400, 'malformed: empty']],
   ['a repeated parameter', (good) => ({ url: `?${good}&amount=1` }), [400, 'malformed: repeated-parameter']],
@@ -76,7 +79,7 @@ const WRONG: readonly (readonly [what: string, of: (good: string) => RawRequest,
   ],
 ]
 
-/** Well signed, and no amount that anybody owes. */
+/** Well signed, but not an amount that anybody owes. */
 const AMOUNTS = ['1e4', '010000', '-100', '10000.0', '+5000000', '5000000 ', '', '9007199254741092', 'NaN']
 
 for (const kind of ['payout', 'payin'] as const) {
@@ -107,7 +110,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.notEqual(await everything(), untouched)
     })
 
-    test('what stands in the query string counts, whatever type and body come beside it', async (t) => {
+    test('only the query string counts, whatever content type and body come with it', async (t) => {
       for (const beside of BESIDE) {
         const { ledger, send, signed } = await openEndpoint(t)
         assert.deepEqual(
@@ -120,7 +123,7 @@ for (const kind of ['payout', 'payin'] as const) {
       }
     })
 
-    test('a field of 1 MB is refused, or cut off while it comes', async (t) => {
+    test('a field of 1 MB is refused, or cut off during the upload', async (t) => {
       const { everything, send, signed } = await openEndpoint(t)
       const untouched = await everything()
       const url = `?${signed({ errorMessage: 'x'.repeat(1_000_000) })}`
@@ -129,7 +132,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.equal(await everything(), untouched)
     })
 
-    test('a signed amount that is not the order’s, however it is written, pays nothing and is kept', async (t) => {
+    test('a signed amount that differs from the order’s, however it is written, pays nothing and is kept', async (t) => {
       const { ledger, send, signed } = await openEndpoint(t)
       for (const amount of AMOUNTS) {
         assert.deepEqual(await send({ url: `?${signed({ amount })}` }), [200, 'success'], amount)

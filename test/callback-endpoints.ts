@@ -31,8 +31,8 @@ const send = sql<{ accountId: string }>`
   update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
 
 /**
- * Both callback endpoints on a port, before a ledger with one payout that was sent and one open payin of ₹500. `sign` makes the
- * query string of a callback; `fields` are those of a payment of each.
+ * Both callback endpoints on a port, in front of a ledger with one sent payout and one open payin of ₹500. `sign`
+ * makes the query string of a callback; `fields` are those of a payment of each.
  */
 export async function openCallbackEndpoints(t: TestContext) {
   const { ledger, config, outcomeDeps, create } = await payinLedger(t)
@@ -122,7 +122,7 @@ export async function openCallbackEndpoints(t: TestContext) {
       payout: {
         url: url + callbackPath('payout', 'acme'),
         takeUpKept: () => payouts.takeUpKept(),
-        /** At a gateway that says that the payout failed, or tells less; resolves to how often it was asked. */
+        /** Queries a gateway that reports the payout as failed, or reports less; resolves with the number of queries. */
         queryLost: (told: QueryOutcome = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const report: OrderReport = {
             ...{
@@ -150,7 +150,7 @@ export async function openCallbackEndpoints(t: TestContext) {
       payin: {
         url: url + callbackPath('payin', 'acme'),
         takeUpKept: () => payins.takeUpKept(),
-        /** At a gateway that says that the payin is paid, or tells less; resolves to how often it was asked. */
+        /** Queries a gateway that reports the payin as paid, or reports less; resolves with the number of queries. */
         queryLost: (told: QueryOutcome = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const known = { kind: 'known', report: report(payin, 'paid') } as const
           const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]

@@ -16,7 +16,7 @@ interface Service {
 const FILE = path.resolve(import.meta.dirname, '..', 'docker-compose.yml')
 const COMMANDS = ['migrate', 'payroll']
 
-/** Asks Compose itself, with no variable set but these; needs no engine. */
+/** Asks Compose itself, with only these variables set; needs no engine. */
 function compose(args: string[], variables: Record<string, string> = {}) {
   const { PATH, HOME, DOCKER_CONFIG } = process.env
   return spawnSync('docker', ['compose', '--env-file', '/dev/null', '-f', FILE, ...args], {
@@ -49,30 +49,30 @@ test('compose lets nobody in from outside the machine', { skip }, () => {
   for (const port of published) assert.equal(port.host_ip, '127.0.0.1', JSON.stringify(port))
 })
 
-test('every server of compose is watched and comes back; commands run once, and `up --wait` sees that they did', {
+test('every compose server is watched and restarts; commands run once, and `up --wait` sees that they did', {
   skip,
 }, () => {
   for (const [name, { healthcheck, restart }] of Object.entries(servicesWith())) {
     if (COMMANDS.includes(name)) assert.equal(restart, 'no', name)
     if (name !== 'migrate') {
-      // Whoever ends and is waited for by nobody makes `up --wait` fail.
+      // A service that ends, and that no other waits for, makes `up --wait` fail.
       assert.ok(name === 'payoutd' || healthcheck?.test, `${name} has no health check`)
     }
     if (!COMMANDS.includes(name)) {
       assert.equal(restart, 'unless-stopped', name)
-      // payoutd's own is in the image.
+      // payoutd's own health check is in the image.
       if (name === 'payoutd') assert.equal(healthcheck, undefined)
     }
   }
 })
 
-test('payoutd of compose can have replicas', { skip }, () => {
+test('payoutd in compose can have replicas', { skip }, () => {
   const { payoutd } = servicesWith()
   assert.equal(payoutd?.container_name, undefined)
   for (const { published } of payoutd?.ports ?? []) assert.match(published ?? '', /^\d+-\d+$/)
 })
 
-test('every development secret of compose can be replaced by a variable', { skip }, () => {
+test('a variable can replace every development secret of compose', { skip }, () => {
   const key = Buffer.alloc(32, 7).toString('base64')
   const replaced = JSON.stringify(
     servicesWith({

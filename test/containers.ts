@@ -10,7 +10,7 @@ interface ContainedStack {
   stop(): Promise<void>
 }
 
-/** The servers of a test run in Docker, or undefined, and a word about it, when no Docker engine answers. */
+/** Runs the servers of a test run in Docker; undefined, with a message, if no Docker engine answers. */
 export async function startContainers(): Promise<ContainedStack | undefined> {
   try {
     await getContainerRuntimeClient()
@@ -37,7 +37,7 @@ export async function startContainers(): Promise<ContainedStack | undefined> {
 type Contained = { container: StartedTestContainer; url: string }
 
 async function startPostgres(): Promise<Contained> {
-  // No word that an output could hold by chance: a test looks for it there.
+  // Not a word that an output could contain by chance: a test looks for it there.
   const password = randomBytes(12).toString('hex')
   const container = await new GenericContainer('postgres:18')
     .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_DB: 'payoutd' })
@@ -50,7 +50,7 @@ async function startPostgres(): Promise<Contained> {
   return { container, url: `postgres://postgres:${password}@${at}/payoutd` }
 }
 
-/** Its port on the host is chosen beforehand, because a broker tells its clients where it is. */
+/** Chooses its port on the host in advance, because a broker tells its clients its address. */
 async function startKafka(): Promise<Contained> {
   const { info } = await getContainerRuntimeClient()
   const port = await anyFreePort()

@@ -6,7 +6,7 @@ import { CASES } from '../devkit/lab/conformance/suite.ts'
 
 const docs = path.resolve(import.meta.dirname, '..', 'docs')
 
-/** The rows of the tables in docs/contract.md. Only what stands in links and in backticks is looked at. */
+/** The rows of the tables in docs/contract.md. The test reads only links and text in backticks. */
 const rows = readFileSync(path.join(docs, 'contract.md'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('|') && !/^\|( \| rule|---)/.test(line))

@@ -11,7 +11,7 @@ const CODE = [
   ...PUBLISHERS.map((name) => `createPublisher('${name}', kafka, log)`),
 ]
 
-test('every crash point stands at one place of the code, and the prover has a run for it', () => {
+test('every crash point is at one place in the code, and the prover has a run for it', () => {
   requireTried(TRIED, allPoints())
 })
 
@@ -21,7 +21,7 @@ test('a crash point at two places, or at none, fails the proof', () => {
   assert.throws(() => allPoints(CODE.filter((line) => !line.includes("'relay'"))), /"relay" at 0 places/)
 })
 
-test('a crash point that no run reaches fails the proof, and so does a run for one that is gone', () => {
+test('a crash point that no run reaches fails the proof, and so does a run for a removed one', () => {
   const points = allPoints(CODE)
   assert.throws(
     () =>

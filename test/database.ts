@@ -13,17 +13,17 @@ import {
 } from './emptied-databases.ts'
 
 export type TestDatabase = {
-  /** For what connects by itself: a process, `migrate`, a role of its own. */
+  /** For code that connects on its own: a process, `migrate`, a separate role. */
   url: string
   db: Database
 }
 
-/** Whatever ends at some time: a test's context, or `{ after }` of `node:test` for a whole file. */
+/** Anything that ends: a test's context, or `{ after }` of `node:test` for a whole file. */
 export type Owner = { after(drop: () => Promise<void>): void }
 
 /**
- * A database of its own on the server of TEST_DATABASE_URL, with all migrations (or none, for `migrated: false`).
- * It is closed at the end, and handed on or dropped.
+ * Returns a separate database on the server of TEST_DATABASE_URL, with all migrations (or none, for
+ * `migrated: false`). At the end it is closed, and passed on to another test or dropped.
  *
  *     test('…', async (t) => { const { db } = await freshDatabase(t) … })
  *     const { db } = await freshDatabase({ after })   // one for all tests of a file

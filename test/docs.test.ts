@@ -18,7 +18,7 @@ const GUIDES = [
 const ALL = [...new Set([...GUIDES, ...globSync('{docs,devkit,src}/**/*.md', { cwd: root })])]
 const scripts: Record<string, string> = packageJson.scripts
 
-/** What an npm script starts with the words after `--`. */
+/** The command that an npm script starts with the words after `--`. */
 const STARTED_BY: Record<string, Command | undefined> = {
   payoutd: program,
   ingest: program.commands.find((each) => each.name() === 'ingest'),
@@ -29,8 +29,8 @@ const STARTED_BY: Record<string, Command | undefined> = {
 type Line = { at: string; text: string }
 
 /**
- * The lines inside of ``` fences, but for those that name what else they hold (```text, ```json). One that ends in a
- * backslash goes on in the next.
+ * The lines inside ``` fences without another language (```text, ```json). A line that ends in a backslash
+ * continues in the next.
  */
 function codeLines(file: string, text: string): Line[] {
   const lines: Line[] = []
@@ -52,7 +52,7 @@ function codeLines(file: string, text: string): Line[] {
   return lines
 }
 
-/** Words as a shell has them: quotes hold one together, and ` # ` or a redirection ends the command. */
+/** Splits words as a shell does: quotes hold one together, and ` # ` or a redirection ends the command. */
 function wordsOf(text: string): string[] {
   const words = [...text.matchAll(/"[^"]*"|'[^']*'|\S+/g)].map(([word]) => word)
   const end = words.findIndex((word) => /^(#|[<>|&;]$)/.test(word))
@@ -60,8 +60,8 @@ function wordsOf(text: string): string[] {
 }
 
 /**
- * What is wrong with a command line, or null. The command is not run. After a lone `…` anything may follow, and what is
- * needed may be left out.
+ * What is wrong with a command line, or null. Does not run the command. After a lone `…` anything may follow, and
+ * required parts may be missing.
  */
 function faultOf(text: string): string | null {
   const [first, ...words] = wordsOf(text)
@@ -115,7 +115,7 @@ function commandFault(command: Command, words: readonly string[]): string | null
   return wanted <= length && length <= most ? null : `${pathOf(command)} does not take ${length} arguments`
 }
 
-/** Of a value that stands for another, such as `<id>` or `…`, there is nothing to say. */
+/** A placeholder value such as `<id>` or `…` has no fault. */
 function valueFault(option: Option, quoted: string): string | null {
   const value = quoted.replace(/^(["'])(.*)\1$/, '$2')
   if (/^<.*>$|…/.test(value)) return null
@@ -141,8 +141,8 @@ test('every command line of the documents is one that payoutd understands', () =
   assert.deepEqual(found, [], found.join('\n'))
 })
 
-/** In a sentence a command may be named without what it needs. */
-test('every command and option that a sentence of the guides names is there', () => {
+/** In a sentence a command may appear without its required parts. */
+test('every command and option named in a sentence of the guides exists', () => {
   const found = GUIDES.flatMap((file) => {
     const text = readFileSync(path.join(root, file), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
     const spans = [...text.matchAll(/`((?:payoutd|npm run) [^`]+)`/g)].map(([, span]) => span as string)
@@ -156,7 +156,7 @@ test('every command and option that a sentence of the guides names is there', ()
   assert.deepEqual(found, [], found.join('\n'))
 })
 
-test('a command, an option, an argument or a script that does not exist is told with its file and line', () => {
+test('a missing command, option, argument or script is reported with its file and line', () => {
   const text = [
     '```',
     'npm run payoutd -- payout lists',
@@ -185,7 +185,7 @@ test('a command, an option, an argument or a script that does not exist is told 
   ])
 })
 
-test('every link of the guides leads to a file that is there', () => {
+test('every link of the guides leads to an existing file', () => {
   const broken = GUIDES.flatMap((file) => {
     const text = readFileSync(path.join(root, file), 'utf8')
     const targets = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target as string)
@@ -197,11 +197,11 @@ test('every link of the guides leads to a file that is there', () => {
   assert.deepEqual(broken, [])
 })
 
-/** `name` (`path`) or `Class.name` (`path`), and every path by itself. */
+/** `name` (`path`) or `Class.name` (`path`), and every path on its own. */
 const NAMED_IN = /`([A-Za-z_.]+)` \(`((?:src|devkit|bin|prove|test|scripts)\/[\w./-]+\.ts)`\)/g
 const PATH = /`((?:src|devkit|bin|prove|bench|test|scripts|schemas|dialects)\/[\w./-]+\.\w+)`/g
 
-test('every file of ours that a document names is there, and what it says is in that file', () => {
+test('every file of ours that a document names exists, and contains what the document says', () => {
   const documents = ['ARCHITECTURE.md', 'prove/readers.md', ...ALL]
   const texts = documents.map((file) => [file, readFileSync(path.join(root, file), 'utf8')] as const)
   const gone = texts.flatMap(([file, text]) =>

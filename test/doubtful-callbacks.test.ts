@@ -6,7 +6,7 @@ import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf, payoutsOf } from './ledger.ts'
 
-/** An empty parameter of the gateway's own takes no part in its signature, and anybody may have added it. */
+/** An empty parameter of the gateway's own is not part of its signature, and anybody may have added it. */
 const UNSIGNED = '&extra='
 
 const toBeAsked = sql<object, { orderNo: string }>`select order_no from lost_callbacks`
@@ -25,7 +25,7 @@ async function doubtful(t: Parameters<typeof openCallbackEndpoints>[0], kind: 'p
   }
 }
 
-test('a callback in doubt that a paid payout came back has the gateway asked, and its word is told', async (t) => {
+test('after a doubtful callback that a paid payout came back, payoutd queries and publishes the answer', async (t) => {
   const { ledger, say, asked } = await doubtful(t, 'payout')
   await say({})
   assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
@@ -36,7 +36,7 @@ test('a callback in doubt that a paid payout came back has the gateway asked, an
   assert.equal(await asked(), 0)
 })
 
-test('one that comes while the gateway is asked has it asked again, as the answer may be from before', async (t) => {
+test('a callback that comes during the query causes another one, as the answer may be older', async (t) => {
   const { ledger, say, asked } = await doubtful(t, 'payout')
   await say({})
   await say({}, UNSIGNED)
@@ -48,14 +48,14 @@ test('one that comes while the gateway is asked has it asked again, as the answe
   assert.deepEqual(await ledger.db.run(toBeAsked, {}), [])
 })
 
-test('what is asked about anyway is not asked about besides', async (t) => {
+test('an order that is queried anyway gets no additional query', async (t) => {
   const { ledger, say } = await doubtful(t, 'payout')
   await say({}, UNSIGNED)
   assert.equal((await payoutsOf(ledger))[0]?.state, 'processing')
   assert.deepEqual(await ledger.db.run(toBeAsked, {}), [])
 })
 
-test('one that a paid payin failed has the gateway asked, too', async (t) => {
+test('a doubtful callback that a paid payin failed causes a query, too', async (t) => {
   const { ledger, say, asked } = await doubtful(t, 'payin')
   await say({})
   await say({ status: '3' }, UNSIGNED)

@@ -5,8 +5,8 @@ import { connectDatabase } from '../src/platform/postgres/postgres.ts'
 import type { Owner, TestDatabase } from './database.ts'
 
 /**
- * A database as `freshDatabase` gives it, on a server of its own that loses no commit in a power cut: doctor finds
- * nothing wrong with it. The server of all tests may lose some, which makes it fast.
+ * A database like `freshDatabase`'s, on its own server that loses no commit in a power cut: doctor finds nothing
+ * wrong with it. The shared test server may lose some, which makes it fast.
  */
 export async function durableDatabase(
   owner: Owner,

@@ -5,12 +5,12 @@ import pg from 'pg'
 import { systemIds } from '../src/platform/ids.ts'
 import { withSession } from '../src/platform/postgres/postgres.ts'
 
-/** A database with all migrations and nothing in it; `looks`: what must be the same once it was used and emptied. */
+/** An empty database with all migrations; `looks`: what must be the same once it was used and emptied. */
 export type EmptiedDatabase = { name: string; looks: string }
 
 /**
- * Tests hand databases on to each other: for a new one PostgreSQL writes three hundred files, and to empty one takes a
- * tenth of the time. The list of those that are free stands in the database that TEST_DATABASE_URL names.
+ * Tests pass databases on to each other: for a new one PostgreSQL writes three hundred files, while emptying one
+ * takes a tenth of the time. The database that TEST_DATABASE_URL names has the list of the free ones.
  */
 const FREE = 'test_free_databases'
 
@@ -20,10 +20,10 @@ for (const file of readdirSync(directory).sort()) migrations.update(readFileSync
 const MIGRATIONS = migrations.digest('hex')
 
 /**
- * One that is free and has the migrations of now, emptied, if there is one; those in which its user left other tables, rights
- * or settings, or large files, are dropped. Hooks run in the order in which they were
- * registered, so a test often stops what it started after it has given its database back: others wait a little before they take
- * it. They get it under another name, so that nothing that still runs ever writes into the database of another test.
+ * Takes and empties a free database with the current migrations, if there is one; drops those with foreign tables,
+ * rights or settings, or large files. Hooks run in the order of registration, so a test often stops its processes
+ * after it has returned its database: other tests wait a little before they take it. They get it under another
+ * name, so that a process still running never writes into another test's database.
  */
 export async function takeEmptied(server: string): Promise<EmptiedDatabase | undefined> {
   for (;;) {
@@ -54,7 +54,7 @@ async function takeFree(session: pg.ClientBase): Promise<EmptiedDatabase | undef
   return rows[0]
 }
 
-/** Whoever is connected is sent away, and nobody comes back: the old name is gone. */
+/** Disconnects every client, and none comes back: the old name is gone. */
 async function rename(session: pg.ClientBase, from: string, to: string): Promise<void> {
   await session.query(`alter database ${from} with allow_connections false`)
   await session.query('select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1', [
@@ -64,7 +64,7 @@ async function rename(session: pg.ClientBase, from: string, to: string): Promise
   await session.query(`alter database ${to} with allow_connections true`)
 }
 
-/** For the next test. */
+/** Returns it for the next test. */
 export async function giveBack(server: string, { name, looks }: EmptiedDatabase): Promise<void> {
   const given = [name, looks, MIGRATIONS, process.pid]
   await onServer(server, (session) =>
@@ -78,7 +78,7 @@ export async function drop(server: string, name: string): Promise<void> {
 
 export const freshName = (): string => `test_${systemIds.uuid().replaceAll('-', '')}`
 
-/** Drops all that are free: nobody needs them any more. */
+/** Drops all free ones: nobody needs them any more. */
 export async function dropEmptied(server: string): Promise<void> {
   await onServer(server, async (session) => {
     const { rows } = await session.query<EmptiedDatabase>(`delete from ${FREE} returning name`)
@@ -90,8 +90,8 @@ let pool: pg.Pool | undefined
 let listed: Promise<void> | undefined
 
 /**
- * On one connection for all tests of a file, as each costs both sides ten milliseconds of a processor. While nobody uses it, it
- * keeps no process alive.
+ * On one connection for all tests of a file, as each costs both sides ten milliseconds of CPU time. While unused,
+ * it keeps no process alive.
  */
 export async function onServer<T>(server: string, work: (session: pg.ClientBase) => Promise<T>): Promise<T> {
   pool ??= new pg.Pool({ connectionString: server, max: 1, allowExitOnIdle: true, idleTimeoutMillis: 0 })
@@ -111,7 +111,7 @@ export function urlOf(server: string, name: string): string {
   return url.href
 }
 
-/** Two that make it at the same time meet in the catalogue. */
+/** Two processes that create it at the same time collide in the catalogue. */
 async function makeList(session: pg.ClientBase): Promise<void> {
   await session.query(`select pg_advisory_lock(hashtext('${FREE}'))`)
   await session.query(`create table if not exists ${FREE} 
@@ -119,7 +119,7 @@ async function makeList(session: pg.ClientBase): Promise<void> {
   await session.query(`select pg_advisory_unlock(hashtext('${FREE}'))`)
 }
 
-/** Whatever the next test could find otherwise, but for rows. */
+/** Everything except rows that the next test could find changed. */
 export async function looksOf(session: pg.Client): Promise<string> {
   const { rows } = await session.query<{ looks: string }>(`
     with ours as (select * from pg_class where relnamespace = 'public'::regnamespace),
@@ -154,7 +154,7 @@ export async function looksOf(session: pg.Client): Promise<string> {
   return rows[0]?.looks ?? ''
 }
 
-/** Without triggers, so that in any order. */
+/** Without triggers, so that any order works. */
 async function empty(session: pg.Client): Promise<void> {
   const { rows } = await session.query<{ statement: string }>(`
     select format('delete from only %I', tablename) as statement from pg_tables

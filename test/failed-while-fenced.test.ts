@@ -25,7 +25,7 @@ import { ACCOUNT, accepted, anomaliesOf, payoutsOf, testLedger, upsertMerchant }
 
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
-/** Of a gateway that may pay one number twice. */
+/** For a gateway that may pay one number twice. */
 const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
 const REFUSES: QueryPolicy = { ...TABLE, resendWhenAbsent: true }
 const deps = {
@@ -43,7 +43,7 @@ const ramped = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const readied = sql<object>`update payouts set ready = true where state = 'queued'`
 const published = sql<object, { topic: string; key: string; value: Buffer }>`
   select topic, key, value from outbox order by position`
-/** What the standby has not: attempt 2, and that attempt 1 was answered. */
+/** What the standby lacks: attempt 2, and the answer to attempt 1. */
 const backTo = {
   queued: sql<object>`
     with a as (delete from attempts where attempt > 1), h as (delete from history where version > 3), o as (delete from outbox)
@@ -82,7 +82,7 @@ const ACCEPTED: ApplyAnswer = {
 const REFUSED: ApplyAnswer = { kind: 'refused', code: 'NO', message: 'no', vouched: true, exchange }
 const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 
-/** Sends `p`; the answer comes when what is returned is called. */
+/** Sends `p`; the answer arrives when the test calls the returned function. */
 async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   await db.run(readied, {})
   const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
@@ -112,7 +112,7 @@ async function raise() {
   return raised ?? assert.fail('there is no fence')
 }
 
-/** Attempt 1 was turned away, and the gateway keeps AP1 of it, as failed; attempt 2 was accepted as AP2, and is lost. */
+/** The gateway refused attempt 1 and keeps it as AP1, failed; it accepted attempt 2 as AP2, and the ledger lost that. */
 async function setBack(to: keyof typeof backTo) {
   await begin()
   for (const answer of [LATER, ACCEPTED]) await (await send())(answer)
@@ -130,7 +130,7 @@ const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
     },
   })
 
-/** The gateway shows but AP1, which failed. */
+/** The gateway shows only AP1, which failed. */
 async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, queryPolicy = TABLE) {
   await listOpen(db, raised)
   await recall(told)
@@ -151,7 +151,7 @@ async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, qu
 const shown = async () =>
   (await payoutsOf(ledger)).map(({ state, reason, attempt }) => [state, reason, attempt])[0]
 
-/** As AP2 is paid. */
+/** When AP2 is paid. */
 async function endsPaid(): Promise<void> {
   await callback('AP2', 'success')
   assert.equal((await shown())?.[0], 'paid')
@@ -161,7 +161,7 @@ async function endsPaid(): Promise<void> {
   )
 }
 
-describe('a ledger that was set back calls no payout failed for one of two orders', () => {
+describe('a ledger that was set back fails no payout because of one of two orders', () => {
   for (const to of ['queued', 'submitting'] as const) {
     test(`by a callback, while it is ${to}`, async () => {
       await setBack(to)
@@ -170,7 +170,7 @@ describe('a ledger that was set back calls no payout failed for one of two order
       await endsPaid()
     })
 
-    test(`by a callback, once what was published of it was read back: ${to}`, async () => {
+    test(`by a callback, once its published versions were read back: ${to}`, async () => {
       const { told, raised } = await setBack(to)
       await listOpen(db, raised)
       assert.equal(await recall(told), 1)
@@ -194,7 +194,7 @@ describe('a ledger that was set back calls no payout failed for one of two order
     }
   }
 
-  test('and has a person decide at once about what waits, unless duplicates are refused: then it is asked about', async () => {
+  test('and leaves waiting payouts to a person at once, or queries them if the gateway refuses duplicates', async () => {
     await recover(await setBack('queued'))
     assert.deepEqual(await shown(), ['review', 'failed-in-doubt', 2])
     await recover(await setBack('queued'), REFUSES)
@@ -203,7 +203,7 @@ describe('a ledger that was set back calls no payout failed for one of two order
 })
 
 describe('while a merchant is fenced', () => {
-  test('a refusal ends the attempt and not the payout, and whoever vouches that nothing was lost has it end', async () => {
+  test('a refusal ends the attempt but not the payout, which ends once a person confirms that nothing was lost', async () => {
     await begin()
     const answer = await send()
     await db.run(
@@ -218,7 +218,7 @@ describe('while a merchant is fenced', () => {
     assert.deepEqual(await shown(), ['failed', 'failed', 1])
   })
 
-  test('what was to be cancelled, and was not sent after all, is cancelled by whoever ends the recovery', async () => {
+  test('a payout to be cancelled that was not sent after all is cancelled at the end of the recovery', async () => {
     await begin()
     const answer = await send()
     await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger)

@@ -7,14 +7,14 @@ import { withSession } from '../src/platform/postgres/postgres.ts'
 import { dropEmptied } from './emptied-databases.ts'
 
 const { env } = process
-// Every test file is a process: what one stripped of types and compiled, the next ones find.
+// Every test file is a process: later ones reuse what one has stripped of types and compiled.
 env.NODE_COMPILE_CACHE ??= path.resolve(import.meta.dirname, '..', '.payoutd', 'compile-cache')
 let stop = async (): Promise<void> => undefined
 
 /**
  * One Postgres, Kafka and schema registry for all test files of a run, which find them in TEST_DATABASE_URL,
- * TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL: the test processes inherit what is set here. An address
- * that is set beforehand is used as it is. TEST_STACK=testcontainers runs the servers in Docker.
+ * TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL: the test processes inherit the variables set here. An address
+ * that is already set is used as it is. TEST_STACK=testcontainers runs the servers in Docker.
  */
 export async function globalSetup(): Promise<void> {
   const given = {
@@ -43,14 +43,14 @@ async function startHere(given: Given): Promise<Stack> {
   const isFirst = !hasClassArchives()
   const stack = await startStack({ ...options, fresh: true })
   if (!isFirst || Object.values(given).some(Boolean)) return stack
-  // A JVM saves its classes when it stops. Without them, those of the tests that start stacks take twice of the processors.
+  // A JVM saves its classes when it stops. Without them, tests that start stacks take twice the CPU time.
   await stack.stop()
   return startStack(options)
 }
 
 /**
- * What is committed need not outlive a power cut. A test makes a database and drops it, and each drop waits until all
- * that other tests wrote is on the disk.
+ * Commits need not survive a power cut. Each test creates and drops a database, and each drop waits until all that
+ * other tests wrote is on the disk.
  */
 async function makeFast(databaseUrl: string): Promise<void> {
   await withSession(databaseUrl, async (session) => {
@@ -60,7 +60,7 @@ async function makeFast(databaseUrl: string): Promise<void> {
   })
 }
 
-/** Loaded only when asked for: testcontainers takes a second to load. */
+/** Loaded only on request: testcontainers takes a second to load. */
 async function startContainers() {
   return (await import('./containers.ts')).startContainers()
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** A file, what it must not import, and the rule that says so. */
+/** A file, what it must not import, and the rule that forbids it. */
 const FORBIDDEN = [
   ['src/text/a.ts', 'src/platform/b.ts', 'text-imports-only-what-is-below-it'],
   ['src/platform/a.ts', 'src/domain/b.ts', 'platform-imports-only-what-is-below-it'],
@@ -36,7 +36,7 @@ const FORBIDDEN = [
   ['src/cli/one.ts', 'src/cli/two.ts', 'no-cycles'],
 ] as const
 
-test('each rule of imports refuses what it is for', (t) => {
+test('each import rule refuses what it is for', (t) => {
   const tree = mkdtempSync(path.join(tmpdir(), 'imports-'))
   t.after(() => rmSync(tree, { recursive: true }))
   for (const file of ['.dependency-cruiser.cjs', 'tsconfig.json'])

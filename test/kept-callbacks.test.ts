@@ -22,7 +22,7 @@ const inState = sql<object, { states: string[] }>`
   select array(select state from payouts) || array(select state from payins) as states`
 const monthAgo = sql<object>`update kept_callbacks set at = now() - interval '31 days'`
 
-/** With a late look to come. */
+/** With a late query still to come. */
 const expireUnpaid = sql<object>`
   update payins set state = 'expired', utr = null, paid_at = null, due_at = now() + interval '3 days'`
 const askedAgo = sql<object>`update lost_callbacks set ask_at = now()`
@@ -33,7 +33,7 @@ const lose = sql<{ kind: string }>`
   select merchant_id, 'payin', payin_id from payins where ${'kind'} = 'payin'`
 const lostRows = sql<object, { seconds: number }>`
   select extract(epoch from ask_at - now())::float8 as seconds from lost_callbacks`
-/** What comes late: the transfer was returned; the payer paid. */
+/** What comes later: the transfer was returned; the payer paid. */
 const LATER = { payout: { status: '3' }, payin: {} }
 
 const SUCCESS = [200, 'success']
@@ -80,7 +80,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual([await paid(), await kept(), await anomaliesOf(ledger)], [['paid'], [], []])
     })
 
-    test('is 404 where the ledger lacks the order, or has it for another merchant', async (t) => {
+    test('is 404 if the ledger lacks the order, or has it for another merchant', async (t) => {
       const { url, call, kept } = await left(t)
       assert.deepEqual(await call({ mchOrderNo: 'SOMEBODYELSE' }), UNKNOWN)
       assert.deepEqual(await call({ mchOrderNo: '' }), UNKNOWN)
@@ -90,7 +90,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(await kept(), [])
     })
 
-    test('counts for nothing while it does not verify, and does so once the right key is there', async (t) => {
+    test('counts for nothing while it does not verify, and counts once the right key is there', async (t) => {
       const { key, call, kept, paid, comeBack, takeUpKept } = await left(t)
       assert.deepEqual(await call({}, 'former'), SUCCESS)
       comeBack()
@@ -102,7 +102,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.notEqual(key, 'former')
     })
 
-    test('finds room for eight of an order, and again for each of those', async (t) => {
+    test('finds room for eight per order, and again for repeats of those', async (t) => {
       const { call, kept } = await left(t)
       for (let fee = 1; fee <= 8; fee++) assert.deepEqual(await call({ fee: String(fee) }), SUCCESS)
       assert.deepEqual(await call({ fee: '9' }), NO_ROOM)
@@ -110,7 +110,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.equal((await kept()).length, 8)
     })
 
-    test('finds no room beyond what is kept of a merchant, and of all', async (t) => {
+    test('finds no room beyond the limits per merchant and in total', async (t) => {
       const { ledger, call, kept } = await left(t)
       await ledger.db.run(fillUp, { merchantId: 'acme', count: 20_000 })
       assert.deepEqual(await call(), NO_ROOM)
@@ -121,7 +121,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(await call(), NO_ROOM)
     })
 
-    test('that found no room has the gateway asked once about its order, though it has ended, when the merchant is back', async (t) => {
+    test('that found no room causes one query about its order, even an ended one, when the merchant is back', async (t) => {
       const { ledger, call, queryLost, comeBack, ...world } = await left(t)
       comeBack()
       assert.deepEqual(await call(), SUCCESS)
@@ -140,7 +140,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(told, [['paid'], kind === 'payout' ? ['contradiction'] : []])
     })
 
-    test('that was lost of an order that has ended, and that the gateway does not find, has it asked again, and at last a person told', async (t) => {
+    test('that was lost for an ended order that the gateway does not find causes more queries, then a notice', async (t) => {
       const { ledger, call, queryLost, comeBack } = await left(t)
       comeBack()
       assert.deepEqual(await call(), SUCCESS)
@@ -161,14 +161,14 @@ for (const kind of ['payout', 'payin'] as const) {
       )
     })
 
-    test('that was lost of an order that the gateway is asked about anyway is left to that once it is not found', async (t) => {
+    test('that was lost for an order in regular polling is left to that once it is not found', async (t) => {
       const { ledger, queryLost } = await left(t)
       await ledger.db.run(lose, { kind })
       assert.ok(await queryLost('no-order'))
       assert.deepEqual([await anomaliesOf(ledger), await ledger.db.run(lostRows, {})], [[], []])
     })
 
-    test('that is dropped by age has the gateway asked about its order too', async (t) => {
+    test('that is dropped by age causes a query about its order too', async (t) => {
       const { ledger, call, queryLost } = await left(t)
       await call()
       await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
@@ -178,7 +178,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.equal(await queryLost(), 1)
     })
 
-    test('is taken up in the order in which it came', async (t) => {
+    test('is processed in order of arrival', async (t) => {
       const { ledger, config, call } = await left(t)
       const fees = Array.from({ length: 8 }, (_, i) => String(i))
       for (const fee of fees) assert.deepEqual(await call({ fee }), SUCCESS)
@@ -191,7 +191,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(taken, fees)
     })
 
-    test('is left to the process that is taking them up', async (t) => {
+    test('is left to the process that is processing them', async (t) => {
       const { ledger, call, takeUpKept, comeBack, kept } = await left(t)
       await call()
       comeBack()
@@ -203,7 +203,7 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(await kept(), [])
     })
 
-    test('names the key that sealed it, which is therefore in use', async (t) => {
+    test('names the key that sealed it, which therefore counts as in use', async (t) => {
       const { ledger, call } = await left(t)
       const sealed = async () => (await censusOfKeys(ledger.db)).get(1) ?? 0
       const before = await sealed()
@@ -226,7 +226,7 @@ const send = sql<{ accountId: string }>`
   update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'},
     due_at = now() + interval '1 hour'`
 
-test('what was kept, more than a page of it, is taken up by the next start that knows the merchant', async (t) => {
+test('the next start that knows the merchant processes all kept callbacks, more than a page of them', async (t) => {
   const { ledger, config } = await testLedger(t)
   const merchant = config.merchants.get('acme')
   assert.ok(merchant)

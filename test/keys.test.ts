@@ -17,7 +17,7 @@ for (const [name, key] of [
   ['mapKey', (each: string[]) => mapKey(...each)],
   ['joined', joined],
 ] as const) {
-  test(`two lists of parts have one key only if they are the same: ${name}`, () => {
+  test(`two lists of parts have the same key only if they are equal: ${name}`, () => {
     fc.assert(
       fc.property(parts, parts, (one, other) => {
         assert.equal(key(one) === key(other), JSON.stringify(one) === JSON.stringify(other))
@@ -29,7 +29,7 @@ for (const [name, key] of [
   })
 }
 
-test('payouts whose ids read the same once they are joined are two', async (t) => {
+test('payouts whose ids look the same when joined are two', async (t) => {
   const { ledger, config } = await testLedger(t)
   const terms = config.merchants.get('acme')
   assert.ok(terms)
@@ -43,7 +43,7 @@ test('payouts whose ids read the same once they are joined are two', async (t) =
   assert.equal((await payoutsOf(ledger)).length, 2)
 })
 
-/** Where parts are joined by hand for good: it is published, stored or signed so, or HTTP wants it so. */
+/** Places that join parts by hand for good reason: the result is published, stored or signed, or HTTP requires it. */
 const BY_HAND = new Set([
   'src/gateway/wire/request.ts',
   'src/stages/intake/dead-letter.ts',
@@ -56,7 +56,7 @@ const BY_HAND = new Set([
   'src/platform/registry/registry.ts',
 ])
 
-test('nobody joins parts to a key by hand', () => {
+test('no code joins parts to a key by hand', () => {
   const root = path.resolve(import.meta.dirname, '..')
   const files = globSync('src/**/*.ts', { cwd: root }).filter(
     (file) => !/\.(test|fixture)\.ts$/.test(file) && !/^src\/cli\//.test(file) && !BY_HAND.has(file),
@@ -70,7 +70,7 @@ test('nobody joins parts to a key by hand', () => {
   )
 })
 
-test('the key of a payout is spelled in one place', () => {
+test('the key of a payout is built in one place', () => {
   const root = path.resolve(import.meta.dirname, '..')
   const files = globSync('{bin,src,devkit,prove,bench,scripts,test}/**/*.ts', { cwd: root })
   const spelling = /\$\{[^}]*merchantId\}:\$\{[^}]*payoutId\}/
@@ -80,7 +80,7 @@ test('the key of a payout is spelled in one place', () => {
   )
 })
 
-/** Template texts that are nothing but values with one of `: | #` between them. */
+/** Template texts that consist only of values with one of `: | #` between them. */
 function templatesIn(code: string): string[] {
   const source = ts.createSourceFile('code.ts', code, ts.ScriptTarget.Latest, true)
   const found: string[] = []

@@ -19,11 +19,11 @@ import { beginAt } from '../src/stages/intake/sql/offsets.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
 
-/** One for all tests of a file: schemas are registered once, and databases set the tests apart. */
+/** One for all tests of a file: schemas are registered once, and databases keep the tests apart. */
 const prefix = `t${randomBytes(4).toString('hex')}.`
 let codec: Promise<Codec> | undefined
 
-/** An environment for payoutd on the test stack, with a database and topic names of its own. */
+/** An environment for payoutd on the test stack, with its own database and topic names. */
 export const testEnvironment = (
   database: TestDatabase,
   extra: NodeJS.ProcessEnv = {},
@@ -47,7 +47,7 @@ export const testEnvironment = (
   ...extra,
 })
 
-/** A ledger in a database of its own, with its codec. */
+/** A ledger in its own database, with its codec. */
 export async function testLedger(owner: Owner): Promise<{ config: Config; ledger: Ledger; codec: Codec }> {
   const database = await freshDatabase(owner)
   const config = readConfig(testEnvironment(database))
@@ -61,7 +61,7 @@ export async function testLedger(owner: Owner): Promise<{ config: Config; ledger
   }
 }
 
-/** Lets a ledger stand somewhere in a partition of commands, as intake does when it begins to read. */
+/** Sets a ledger's position in a partition of commands, as intake does when it begins to read. */
 export async function standAt(
   { db, topics }: Pick<Ledger, 'db' | 'topics'>,
   partition: number,
@@ -92,7 +92,7 @@ const TERMS: MerchantTerms = {
   holdChangedBeneficiaries: false,
 }
 
-/** Takes good commands in, as intake does, without Kafka. Holds none of them unless `holds` says so. */
+/** Accepts good commands as intake does, without Kafka. Holds none of them unless `holds` says so. */
 export async function accepted(
   ledger: Ledger,
   config: Config,
@@ -142,7 +142,7 @@ const storedPayouts = sql<object, StoredPayout>`
   select payout_id, order_no, state, reason, version, attempt, ready from payouts order by payout_id`
 export const payoutsOf = (ledger: Ledger): Promise<StoredPayout[]> => ledger.db.run(storedPayouts, {})
 
-/** What tells an attempt of acme's, of ₹100, from others, as whoever made it knows it. */
+/** The fields that identify an attempt of acme's, of ₹100. */
 export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
   const at = { merchantIds: ['acme'], payoutIds: [payoutId], attempts: [attempt] }
   const [made] = await ledger.db.run(attemptsMade, at)
@@ -151,7 +151,7 @@ export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
   return { merchantId: 'acme', payoutId, attempt, owner, leaseUntil, amount: paise(10_000n) }
 }
 
-/** The ledger as one sees it who works in this transaction. */
+/** The ledger as seen inside this transaction. */
 export const within = (ledger: Ledger, tx: Transaction): Ledger => ({
   ...ledger,
   db: { ...ledger.db, transaction: (_name, work) => work(tx) },
@@ -161,7 +161,7 @@ const waiters = sql<object, { count: bigint }>`
   select count(*) as count from pg_locks
   where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())`
-/** Whether exactly one waits for another's turn to end. */
+/** Whether exactly one transaction waits for another's turn to end. */
 export const oneWaits = async ({ db }: Ledger): Promise<boolean> =>
   (await db.run(waiters, {}))[0]?.count === 1n
 

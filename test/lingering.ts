@@ -1,11 +1,11 @@
 import { after } from 'node:test'
 
-/** Longer than whatever is told to stop may take. */
+/** Longer than any part may take to stop. */
 const LINGERS_MS = 30_000
 
 /**
- * Ends the process of a test file whose tests are over and that something keeps alive, such as a Kafka client that was given
- * up: Node would wait for it for ever. Says what it is, as that is a fault to find.
+ * Ends the process of a test file whose tests are over but that something keeps alive, such as an abandoned Kafka
+ * client: Node would wait for it for ever. Prints the cause, which is a fault to find.
  */
 if (process.env.NODE_TEST_CONTEXT)
   after(() => {

@@ -40,7 +40,7 @@ const loseAll = sql<object>`
     merchants, published_messages, recovered_payouts`
 const ramp = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
-/** A merchant whose ledger is lost, and whose maximum was lowered since to less than what `p` pays. */
+/** A merchant whose ledger is lost, and whose maximum is now below the amount of `p`. */
 export async function lostLedger(t: TestContext) {
   const { ledger, config, codec } = await testLedger(t)
   const { db } = ledger
@@ -71,7 +71,7 @@ export async function lostLedger(t: TestContext) {
     ...{ ledger, db },
     read: (payoutId?: string, fields?: Partial<PayoutCommand>) => read(null, payoutId, fields),
     readAgain: (payoutId?: string) => read(paise(40_000_00n), payoutId),
-    /** Of another amount. */
+    /** With another amount. */
     readOther: () => read(null, 'p', { amount: paise(60_000_00n) }),
     /** What dispatch would send now. */
     async wave() {
@@ -87,7 +87,7 @@ export async function lostLedger(t: TestContext) {
       })
       return wave.map(({ payout }) => payout)
     },
-    /** By a ledger that did not keep it. */
+    /** From a ledger that lost it. */
     async send(fields?: Partial<PayoutCommand>) {
       await read(null, 'p', fields)
       const [sent] = await world.wave()
@@ -123,7 +123,7 @@ export async function lostLedger(t: TestContext) {
         ],
         deps,
       ),
-    /** To a question of payoutd. */
+    /** To a query of payoutd. */
     answer: (status: 'success' | 'failed' | 'processing') =>
       applyEvidenceBatch(
         [

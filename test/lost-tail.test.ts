@@ -34,7 +34,7 @@ const amount = paise(10_000n)
 const loseClaims = sql<object>`
   with gone as (delete from attempts)
   update payouts set state = 'queued', ready = true, attempt = 0, due_at = deadline where state = 'submitting'`
-/** The same of acme alone; what recovery read back. */
+/** The same for acme only; what recovery read back. */
 const loseClaim = sql<object>`
   with gone as (delete from attempts where merchant_id = 'acme')
   update payouts set state = 'queued', ready = true, attempt = 0 where merchant_id = 'acme'`
@@ -61,7 +61,7 @@ const claimNext = (merchantId: string) =>
     account: ACCOUNT,
   })
 
-/** Until when the attempts on the wire were to be over. */
+/** When the leases of the attempts on the wire end. */
 const leases = new Map<string, number>()
 
 const afterAnUnsentAttempt = sql<{ state: string }>`
@@ -121,7 +121,7 @@ const ANSWERS: readonly ApplyAnswer[] = [
 ]
 const accept = ANSWERS[0] as ApplyAnswer
 
-/** Nothing of acme is sent any more, and the evidence is kept; globex has lost nothing that anybody heard of. */
+/** payoutd sends nothing more for acme, and the evidence is kept; nothing shows that globex has lost anything. */
 async function fencedAlone(): Promise<void> {
   assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
   assert.equal((await claimNext('acme')).gate.closed, 'recovering')
@@ -132,7 +132,7 @@ async function fencedAlone(): Promise<void> {
 
 describe('a ledger that lost a claim while the payout was on the wire', () => {
   for (const answer of ANSWERS) {
-    test(`and hears that the apply was ${answer.kind}: the merchant is fenced, and a person decides`, async () => {
+    test(`and learns that the apply was ${answer.kind}: the merchant is fenced, and a person decides`, async () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
       await recordAnswers([answered('acme', answer)], deps)
@@ -150,7 +150,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
     ['a callback', calledBack('acme')],
     ['a query', queried('acme', { kind: 'found', report: reported('acme') })],
   ] as const) {
-    test(`and hears by ${name} that it is paid: the merchant is fenced, and a person decides`, async () => {
+    test(`and learns by ${name} that it is paid: the merchant is fenced, and a person decides`, async () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
       await applyEvidenceBatch([evidence], deps)
@@ -160,7 +160,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
   }
 
   for (const state of ['queued', 'cancelled'])
-    test(`and knows of a former attempt, which sent nothing: a report about what is ${state} fences the merchant as well`, async () => {
+    test(`and knows of an earlier attempt that sent nothing: a report about a ${state} payout fences the merchant`, async () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
       await ledger.db.run(afterAnUnsentAttempt, { state })
@@ -170,7 +170,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
       assert.deepEqual(states, state === 'queued' ? ['queued', 'review'] : ['cancelled', 'queued'])
     })
 
-  test('takes what came in the same batch about others as ever', async () => {
+  test('accepts other reports of the same batch as usual', async () => {
     await onTheWire()
     await ledger.db.run(loseClaim, {})
     await recordAnswers([answered('globex', accept), answered('acme', accept)], deps)
@@ -183,7 +183,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
 
 describe('a ledger that lost a claim, and in which the payout was claimed once more', () => {
   for (const answer of ANSWERS) {
-    test(`takes "${answer.kind}" for no answer to that: the merchant is fenced, and the payout is on the wire`, async () => {
+    test(`does not take "${answer.kind}" as the answer to that: the merchant is fenced, and the payout on the wire`, async () => {
       await onTheWire()
       const before = answered('acme', answer)
       await ledger.db.run(loseClaim, {})
@@ -204,7 +204,7 @@ describe('a ledger that lost a claim, and in which the payout was claimed once m
     })
   }
 
-  test('takes no answer for that to an attempt that a recovery put back', async () => {
+  test('does not take such an answer as one to an attempt that a recovery put back', async () => {
     await onTheWire()
     await ledger.db.run(putBack, {})
     for (const answer of ANSWERS.filter(({ kind }) => kind !== 'accepted'))
@@ -218,7 +218,7 @@ describe('a ledger that lost a claim, and in which the payout was claimed once m
 })
 
 describe('a ledger that lost the payout itself', () => {
-  test('keeps the answer to its apply, fences the merchant, and is done with it', async () => {
+  test('keeps the answer to its apply, fences the merchant, and needs nothing more', async () => {
     await onTheWire()
     await ledger.db.run(losePayouts, {})
     await recordAnswers([answered('acme', accept)], deps)
@@ -239,7 +239,7 @@ describe('a ledger that lost the payout itself', () => {
     }
   })
 
-  test('takes a callback for an order of anybody who may use the account: it fences nobody', async () => {
+  test('accepts a callback for any order on the account without fencing: others may use the account', async () => {
     await onTheWire()
     await ledger.db.run(losePayouts, {})
     await applyEvidenceBatch([calledBack('acme')], deps)

@@ -20,9 +20,9 @@ import { openPayoutsInStates } from '../src/queries/sql/list.ts'
 import { freshDatabase } from './database.ts'
 import { fill } from './fill.ts'
 
-/** Of acme's are nine of ten: several pages. */
+/** Nine of ten are acme's: several pages. */
 const PAYOUTS = 6 * PAGE
-/** A page of a run's list, and each of its payouts by key; and what little is open, one in forty. */
+/** A page of a run's list, with each payout by key, and the few open ones, one in forty. */
 const READ_AT_MOST = 3 * PAGE
 
 const DAY = 86_400_000
@@ -45,7 +45,7 @@ const earlierRun = sql<object>`
   select gen_random_uuid(), merchant_id, period_from, period_to, started_at - interval '400 days', 0, 0, account_id
   from reconciliations`
 
-/** The database, which notes how many rows each statement reads. */
+/** The database, which counts the rows that each statement reads. */
 function counting(db: Database): { db: Database; read: number[] } {
   const read: number[] = []
   const measured = async (run: (on: Connection) => Promise<never[]>) =>
@@ -66,8 +66,8 @@ function counting(db: Database): { db: Database; read: number[] } {
   }
 }
 
-test('no statement of a command reads more than some pages, however many payouts there are', async (t) => {
-  // Plans go by statistics, and a database that is handed on has those of another test.
+test('no statement of a command reads more than a few pages, however many payouts there are', async (t) => {
+  // Plans depend on statistics, and a reused database has those of another test.
   const { url, db: plain } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger)
   await fill(url, PAYOUTS)

@@ -17,7 +17,7 @@ const takeDown = sql<object>`
 const fenced = sql<object, { merchantId: string }>`
   select merchant_id from merchants where recovering_since is not null`
 
-test('a payout that a person calls paid, of which a set back ledger lacks the attempt, is reconciled, may come back, and stops nobody', async (t) => {
+test('a payout that a person marks paid, whose attempt a set-back ledger lacks, is reconciled and blocks nothing', async (t) => {
   const { ledger, config, db, client, accountId, settle, ended, orderNo } = await besideSandbox(t)
   const sent = command('p', { amount: paise(AMOUNT) })
   await accepted(ledger, config, [sent])

@@ -73,7 +73,7 @@ export const report = (
   exchange: { note: status },
 })
 
-/** A ledger with payins of ₹500, each created at a gateway that answers as told; by default it accepts. */
+/** A ledger with payins of ₹500, each created at a gateway with the given answer; by default it accepts. */
 export async function payinLedger(t: TestContext, answer: (payinId: string) => PayinCreateAnswer = accepted) {
   const { ledger, config, codec } = await testLedger(t)
   const collect: CollectDeps = {

@@ -46,11 +46,11 @@ import { dueQuestions, dueTimers, lockDue } from '../src/stages/outcomes/sql/due
 import { deletePublished, nextMessages } from '../src/stages/relay/sql/outbox.ts'
 import { freshDatabase } from './database.ts'
 
-/** Rows that each statement asks for. */
+/** How many rows each statement asks for. */
 const WANTED = 50
 /**
- * A claim finds each payout and its command, an order number leads to a payout: two rows read for one wanted. A scrape
- * reads the most: it counts what waits, in each of its kinds.
+ * A claim finds each payout and its command, and an order number leads to a payout: two rows read per wanted row. A
+ * scrape reads the most: it counts everything that waits, by kind.
  */
 const READ_AT_MOST = 4 * WANTED
 /** PostgreSQL plans the first five uses of a prepared statement one by one, and may keep one plan from then on. */
@@ -114,7 +114,7 @@ const fillPayins = sql<{ first: number; last: number; openFrom: number }>`
 
 const analyze = sql<object>`analyze`
 
-/** As the next months find it when they begin. */
+/** As at the beginning of a new month. */
 const forgetNextMonth = sql<object>`
   do $$ begin
     execute format('drop table %I', 'history_' || to_char(now() at time zone 'UTC' + interval '1 month', 'YYYY_MM'));
@@ -126,7 +126,7 @@ const tablesThatCountMerchants = sql<object, { table: string }>`
   where a.attname = 'merchant_id' and t.relkind = 'r' and t.relnamespace = 'public'::regnamespace
     and t.relname <> 'merchants' and a.attoptions is null`
 
-/** Rows that scans have found by index or table until now, those included that a filter dropped. */
+/** Rows that scans have found by index or table so far, including those that a filter dropped. */
 const rowsFound = sql<object, { rows: bigint }>`
   select sum(pg_stat_get_xact_tuples_returned(oid))::bigint as rows
   from pg_class where relnamespace = 'public'::regnamespace`
@@ -140,7 +140,7 @@ async function rowsRead(db: Database, { run }: Hot): Promise<bigint> {
   })
 }
 
-/** `most`: rows that it may read where each use before has left some to compare with. */
+/** `most`: the rows it may read if earlier uses have each left some to compare with. */
 type Hot = { name: string; most?: number; run: (on: Connection) => Promise<unknown> }
 const hot = <Params, Row>(name: string, statement: Sql<Params, Row>, params: Params): Hot => ({
   name,
@@ -181,7 +181,10 @@ const payments = () => ({
   changesWanted: each(() => false),
 })
 
-/** What stages and scrapes run again and again, what tells of one payin, and what finds rows by more than the only key of a small table. */
+/**
+ * What stages and scrapes run repeatedly, reports about one payin, and statements that find rows by more than the
+ * only key of a small table.
+ */
 const HOT: Hot[] = [
   hot('lockById', lockById, { merchantIds, payoutIds }),
   hot('lockByOrder', lockByOrder, { merchantIds, orderNos: each((n) => `O${n}`) }),
@@ -216,12 +219,13 @@ const HOT: Hot[] = [
   hot('takenIn', takenIn, { wanted: payoutKeys }),
   {
     name: 'keepAndCompare, for duplicates',
-    // By time and in its batch, under each of two hashes, and of each its payout. One of two plans for 400 rows reads some more.
+    // Rows by time and in its batch, under each of two hashes, with the payout of each. One of two plans for 400 rows
+    // reads some more.
     most: 6 * READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
         ...payments(),
-        // As payments of before have it.
+        // As earlier payments have it.
         beneficiaryHashes: each((n) => hashOf(n + 1)),
         periodFroms: each(() => 0),
         periodTos: each(() => Date.UTC(2100, 0)),
@@ -230,7 +234,7 @@ const HOT: Hot[] = [
   },
   {
     name: 'keepAndCompare, for duplicates of what was to be paid in earlier periods',
-    // Those of each use before, and of each its payout, its batch, its attempts and what was asked about it, twice.
+    // The rows of each earlier use, with the payout, batch, attempts and queries of each, twice.
     most: 12 * READ_AT_MOST * USES,
     run: (on) => {
       const now = Date.now()
@@ -338,7 +342,7 @@ const HOT: Hot[] = [
   hot('keepPaidAt', keepPaidAt, { paid: each((n) => ({ merchantId: 'acme', payoutId: `p${n}`, at: 0 })) }),
 ]
 
-describe('a statement reads no more rows when the ledger has grown, though it was planned on', () => {
+describe('a statement planned on a young ledger reads no more rows when that has grown', () => {
   const young = {
     'an empty ledger without statistics': async () => undefined,
     'a ledger of one payout and one payin with statistics': async (db: Database) => {
@@ -350,7 +354,7 @@ describe('a statement reads no more rows when the ledger has grown, though it wa
   for (const [ledger, prepare] of Object.entries(young)) {
     for (const payouts of [400, 20_000]) {
       test(`${ledger}, and now has ${payouts} of each`, async (t) => {
-        // One that was used before has statistics of what was in it.
+        // A reused database has statistics of its former contents.
         const { url } = await freshDatabase(t, { migrated: false })
         await migrate(url, silentLogger)
         const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
@@ -385,7 +389,7 @@ const failWithAnomalies = sql<{ payoutIds: string[]; anomalies: number }>`
   select 'acme', gen_random_uuid(), payout_id, 'contradiction', '', 'CALLBACK', 'asha', '', now()
   from failed, generate_series(1, ${'anomalies'}::int)`
 
-test('a comparison with payouts that failed reads nothing of what was said of them', async (t) => {
+test('a comparison with failed payouts reads none of their evidence', async (t) => {
   const { db } = await freshDatabase(t)
   await db.run(openLedger, { shards: SHARDS })
   await db.run(fill, { first: 1, last: 400, queuedFrom: 401, shards: SHARDS })

@@ -27,14 +27,14 @@ import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { freshDatabase } from './database.ts'
 import { accepted, registered, testEnvironment } from './ledger.ts'
 
-/** Of every payout here. */
+/** The amount of every payout here. */
 export const AMOUNT = 10_000n
-/** The sandbox asks ₹5 for a payout. */
+/** The sandbox charges ₹5 for a payout. */
 export const FEE = 500n
 
 /**
- * A ledger before a sandbox that settles at once and calls nobody back: `send` makes payouts that it has and of
- * which payoutd has heard nothing, `pay` such as both call paid.
+ * A ledger with a sandbox that settles at once and never calls back: `send` makes payouts that the sandbox has but
+ * payoutd has no report of, `pay` makes payouts that both report as paid.
  */
 export async function besideSandbox(t: TestContext) {
   const folder = mkdtempSync(path.join(tmpdir(), 'reconcile-'))

@@ -20,7 +20,7 @@ import { testLedger } from './ledger.ts'
 const MOST_BYTES = 16_000
 const RUNS = 30
 
-/** Nothing, a little, or far more than is taken, in letters of one byte up to four and in what is escaped. */
+/** Empty, short, or far longer than accepted, in characters of one to four bytes and in characters that are escaped. */
 const text = fc
   .tuple(
     fc.constantFrom('a', '1', 'é', 'क', '🙂', '"', '\u0001', '\ud800', 'a@b.', '&', ' '),
@@ -53,7 +53,7 @@ const fields = fc.record({
 const sizes = sql<object, { bytes: number; type: string }>`
   select type, length(value) + length(key) + length(topic) + coalesce(length(headers::text), 0) as bytes from outbox`
 
-test('a result of a command that was refused stays below 16 kB, whatever stood in the command', async (t) => {
+test('the result of a refused command stays below 16 kB, whatever the command contained', async (t) => {
   const { ledger, config } = await testLedger(t)
   const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   let serial = 0
@@ -78,7 +78,7 @@ test('a result of a command that was refused stays below 16 kB, whatever stood i
   for (const { bytes } of told) assert.ok(bytes < MOST_BYTES, `${bytes} bytes`)
 })
 
-test('a result of what the gateway, or a person, said stays below 16 kB', async (t) => {
+test('a result with text of the gateway or a person stays below 16 kB', async (t) => {
   const { ledger } = await testLedger(t)
   const { encode, topics } = ledger
   const table = { queryAfterMs: [1_000], graceMs: 1, confirmations: 1, resendWhenAbsent: false } as never

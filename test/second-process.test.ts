@@ -37,7 +37,7 @@ async function start(config: Config): Promise<void> {
   await payoutd.stop()
 }
 
-test('a process that starts after a recovery finds its merchant fenced whom the standby lacks', async (t) => {
+test('a process that starts after a recovery finds its merchant fenced if the standby lacks it', async (t) => {
   const { ledger, both, fenced } = await failover(t)
   const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
   assert.ok(raised)
@@ -47,7 +47,7 @@ test('a process that starts after a recovery finds its merchant fenced whom the 
   assert.deepEqual(await fenced(), ['newcomer'])
 })
 
-test('nobody new is fenced once a person has vouched that the standby lacks nothing', async (t) => {
+test('no further merchant is fenced once a person has confirmed that the standby lacks nothing', async (t) => {
   const { ledger, both, fenced } = await failover(t)
   assert.deepEqual(await lowerFence('acme', WHO, ledger), { merchantId: 'acme', kept: null })
   await start(both)

@@ -22,7 +22,7 @@ const emptied = sql<object>`
 const anomalies = sql<object, { kind: string }>`select kind from anomalies`
 const shortWaits = sql<object>`select set_config('lock_timeout', '500ms', true)`
 
-/** What was sent, and paid, waits once more: the ledger was set back. */
+/** Sent and paid payouts wait again: the ledger was set back. */
 beforeEach(async () => {
   await db.run(emptied, {})
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -57,7 +57,7 @@ const callback = (by: Ledger) =>
     },
   )
 
-/** Somebody claims as soon as a transaction has ended in whatever way. `ran` is told of each of its statements. */
+/** Another process claims as soon as a transaction has ended in any way. `ran` is called for each of its statements. */
 const amongClaims = (ran: () => void = () => undefined): Ledger => ({
   ...ledger,
   db: {
@@ -82,12 +82,12 @@ async function mustBeFenced(): Promise<void> {
   assert.deepEqual(await db.run(anomalies, {}), [{ kind: 'never-sent' }])
 }
 
-test('a payout that waits and was sent is claimed by nobody, however soon it is looked for, once evidence of it came', async () => {
+test('after evidence arrived, nobody claims a waiting payout that was already sent, however soon they look', async () => {
   await callback(amongClaims())
   await mustBeFenced()
 })
 
-test('so it is where whoever holds the merchant waits for the payout', async () => {
+test('the same holds while the holder of the merchant waits for the payout', async () => {
   const held = Promise.withResolvers<void>()
   const looks = Promise.withResolvers<void>()
   let ran = 0

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** A clone that has its packages and nothing else, on a machine without Java. */
+/** A clone with its packages only, on a machine without Java. */
 function cloneWithoutJava(t: TestContext) {
   const clone = mkdtempSync(path.join(tmpdir(), 'clone-'))
   t.after(() => rmSync(clone, { recursive: true }))
@@ -19,7 +19,7 @@ function cloneWithoutJava(t: TestContext) {
   return (script: string) => spawnSync('npm', ['run', script], { cwd: clone, env, encoding: 'utf8' })
 }
 
-test('the sandbox and the payoutd command need Node and packages alone; only what starts servers needs Java', (t) => {
+test('the sandbox and the payoutd command need only Node and packages; only commands that start servers need Java', (t) => {
   const run = cloneWithoutJava(t)
   for (const script of ['presandbox', 'prepayoutd']) {
     const { status, stderr } = run(script)

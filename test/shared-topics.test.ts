@@ -13,7 +13,7 @@ import { anomaliesOf, payoutsOf, testLedger } from './ledger.ts'
 
 const kafkaGroup = unique('shared')
 
-/** An installation with settings in force and a database of its own, on the topics and in the group of all others here. */
+/** An installation with settings in force and its own database, sharing the topics and the group of all others here. */
 async function installed(t: TestContext) {
   const { ledger, config: own, codec } = await testLedger(t)
   const config = { ...own, kafkaGroup }
@@ -27,7 +27,7 @@ async function installed(t: TestContext) {
   return { ledger, codec, config, start }
 }
 
-test('an installation set up beside another one, and started later, sends nothing of what that has read', async (t) => {
+test('an installation set up beside another one and started later sends nothing that the other has read', async (t) => {
   const first = await installed(t)
   const second = await installed(t)
   const { commands } = first.ledger.topics

@@ -22,7 +22,7 @@ const queriers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
 const presenceCheck = new PresenceCheck(systemClock)
 const log = silentLogger
 
-/** Every merchant has something in every one of these lists. */
+/** Every merchant has an item in each of these lists. */
 const LISTS = new Map<string, object[]>([
   [merchantsWithLost.name, MERCHANTS],
   [payoutsAwaitingKey.name, MERCHANTS.map((each) => ({ ...each, payoutId: 'p' }))],
@@ -56,7 +56,7 @@ const LOOPS: Record<string, SilentTurn> = {
   'open accounts': (db, sign) => openByAccount(signing(sign, db)),
 }
 
-/** Answers with the lists, and fails at whatever else it is asked for. */
+/** Answers with the lists, and fails on every other statement. */
 function failingWith(code: string) {
   const asked = { times: 0, sinceSign: 0, mostSinceSign: 0 }
   const ask = async (statement?: Sql<never, never>): Promise<never> => {
@@ -80,7 +80,7 @@ function failingWith(code: string) {
 }
 
 for (const [name, turn] of Object.entries(LOOPS)) {
-  test(`the loop "${name}" is silent for no longer than a few statements take, however many merchants there are`, async () => {
+  test(`the loop "${name}" is silent no longer than a few statements take, however many merchants there are`, async () => {
     const { db, asked, sign } = failingWith('23514')
     await turn(db, sign).catch(() => undefined)
     assert.ok(asked.times > MERCHANTS.length, `${asked.times} statements`)
@@ -89,7 +89,7 @@ for (const [name, turn] of Object.entries(LOOPS)) {
 }
 
 for (const name of ['lost callbacks', 'lost payin callbacks', 'commands that wait']) {
-  test(`a turn of the loop "${name}" ends where the database is away`, async () => {
+  test(`a turn of the loop "${name}" ends if the database is away`, async () => {
     const { db, asked, sign } = failingWith('57P01')
     await assert.rejects(LOOPS[name]?.(db, sign) as Promise<unknown>, { code: '57P01' })
     assert.equal(asked.times, 2)

@@ -11,14 +11,14 @@ const GONE = 'postgres://a:b@127.0.0.1:1/x'
 /** A start waits 5 s for Kafka. */
 const PATIENCE_MS = 60_000
 
-suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => {
+suite('with a Kafka that accepts connections but never answers', { concurrency: true }, () => {
   test('a start whose database refuses connections ends', async (t) => {
     const [code, said] = await ended(await serve(t))
     assert.equal(code, 1)
     assert.match(said, /refuses connections/)
   })
 
-  test('a start that is told to stop ends', async (t) => {
+  test('a start that is asked to stop ends', async (t) => {
     const port = await anyFreePort()
     const serving = await serve(t, port)
     await eventually('it to run', () =>
@@ -53,7 +53,7 @@ async function serve(t: TestContext, internalPort = 0) {
   return child
 }
 
-/** Its code, and all it said; null for a process that had to be killed. */
+/** Its exit code, and all its output; null for a process that had to be killed. */
 async function ended(child: Awaited<ReturnType<typeof serve>>): Promise<[number | null, string]> {
   const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   const said: string[] = []
@@ -64,7 +64,7 @@ async function ended(child: Awaited<ReturnType<typeof serve>>): Promise<[number 
   return [code as number | null, said.join('')]
 }
 
-/** host:port of what takes connections and answers nothing. */
+/** host:port of a server that accepts connections but never answers. */
 async function silentServer(t: TestContext): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => sockets.add(socket.on('error', () => undefined).resume()))

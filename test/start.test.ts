@@ -13,7 +13,7 @@ import { sealingKey } from '../src/platform/seal.ts'
 import { freshDatabase } from './database.ts'
 import { accepted, payoutsOf, registered, testEnvironment, testLedger, upsertMerchant } from './ledger.ts'
 
-/** Whoever wants these rows waits from when it resolves, until what it resolves with was called. */
+/** Locks these rows from when it resolves until the test calls the returned function. */
 async function lockRows(t: TestContext, url: string, rows: string): Promise<() => Promise<void>> {
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
   const { promise: locked, resolve: tell } = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ test('payoutd is up, and can be stopped, while payouts that waited for a key are
   assert.deepEqual(payoutd.unfinished, [])
 })
 
-test('a start that waits says that it runs and is starting, and turns away what it cannot answer yet', async (t) => {
+test('a start that waits reports that it is alive and starting, and refuses what it cannot answer yet', async (t) => {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: '', feeEstimate: 0n })
   const release = await lockRows(t, config.databaseUrl, 'merchants')
@@ -79,7 +79,7 @@ test('a start that waits says that it runs and is starting, and turns away what 
   assert.equal((await ask('/v1/payins/P1'))[0], 404)
 })
 
-test('payoutd starts while somebody holds the row of a merchant whose settings are in force', async (t) => {
+test('payoutd starts while another transaction locks the row of a merchant whose settings are in force', async (t) => {
   const { config } = await testLedger(t)
   const start = () => startPayoutd(config, new Set(['dispatch']), silentLogger)
   await (await start()).stop()
@@ -88,7 +88,7 @@ test('payoutd starts while somebody holds the row of a merchant whose settings a
   await release()
 })
 
-test('a start that is told to stop ends cleanly before it is up, and begins nothing more', {
+test('a start that is asked to stop ends cleanly before it is up, and begins nothing more', {
   timeout: 60_000,
 }, async (t) => {
   const database = await freshDatabase(t)

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 
 const root = path.resolve(import.meta.dirname, '..')
-/** Each a program of its own: the sandbox has payins and dialects as the gateway has them, payoutd as whoever asks it. */
+/** Each is a separate program: the sandbox sees payins and dialects as the gateway, payoutd as its client. */
 const PROGRAMS = [
   '{src,test}',
   'devkit/sandbox',
@@ -14,14 +14,14 @@ const PROGRAMS = [
   'prove',
   'bench',
 ]
-/** The domain and the platform import nothing of each other, and both tell times. */
+/** The domain and the platform import nothing from each other, and both use times. */
 const IN_TWO = ['Instant']
 
 const typesIn = (text: string): string[] =>
   [...text.matchAll(/^(?:export )?(?:type|interface|class) ([A-Z]\w*)/gm)].map(([, name]) => name as string)
 
 for (const program of PROGRAMS)
-  test(`in ${program} the name of a type stands for one thing`, () => {
+  test(`in ${program} the name of a type has one meaning`, () => {
     const files = globSync(`${program}/**/*.ts`, { cwd: root })
     assert.ok(files.length > 0)
     const found = files.flatMap((file) =>

@@ -26,14 +26,14 @@ const PAYOUTS = 40
 
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
 
-/** The release before this one; PREVIOUS_RELEASE names any other commit. Empty: nothing was released yet. */
+/** The release before this one; PREVIOUS_RELEASE names any other commit. Empty: there is no release yet. */
 function previousRelease(): string {
   try {
     return (
       process.env.PREVIOUS_RELEASE ?? git('tag', '--list', 'v*', '--sort=-v:refname').split('\n')[0] ?? ''
     )
   } catch {
-    // An archive of the sources knows nothing of releases.
+    // An archive of the sources has no release history.
     return ''
   }
 }
@@ -41,7 +41,7 @@ function previousRelease(): string {
 const packagesOf = (root: string): Record<string, { version: string } | undefined> =>
   JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).packages
 
-/** The code of a commit in a folder of its own, with its packages: ours where they are the same. */
+/** The code of a commit in its own folder, with its packages: ours if they are the same. */
 function checkOut(t: TestContext, ref: string): string {
   const folder = path.join(mkdtempSync(path.join(tmpdir(), 'upgrade-')), 'payoutd')
   git('worktree', 'add', '--quiet', '--detach', folder, ref)

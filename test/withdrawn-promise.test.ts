@@ -43,15 +43,16 @@ const dialect = (duplicateApply: 'refused' | 'unknown', graceMs: number) => {
 }
 const REFUSED = dialect('refused', 300)
 const UNKNOWN = dialect('unknown', 3_100)
-/** The sandbox pays what is sent there, and answers nothing. */
+/** The sandbox pays these, and never answers. */
 const UNANSWERED = '999900000512'
 
 const queriesOf = sql<{ payoutId: string }, { queries: number }>`
   select queries from payouts where payout_id = ${'payoutId'}`
 
 /**
- * A payout `p` at a gateway that pays one number as often as it is asked, though the dialect `begun` may say otherwise. It is
- * paid, and nobody hears of it: its answer and its callbacks are lost, and queries find only another order.
+ * A payout `p` at a gateway that pays one number as often as asked, though the dialect `begun` may promise
+ * otherwise. The gateway pays it, but payoutd gets no report: the answer and the callbacks are lost, and queries
+ * find only another order.
  */
 async function world(t: TestContext, begun: string) {
   const sandbox = await startSandbox({
@@ -104,7 +105,7 @@ async function world(t: TestContext, begun: string) {
       const merchant = config(dialect).merchants.get('acme') as Merchant
       await adoptSettings(ledger.db, { ...merchant, account: accountOf(merchant) }, WHO, async () => null)
     },
-    /** Waits until `p` is where it should be; the gateway has paid it once. */
+    /** Waits until `p` has this state and reason; the gateway has paid it once. */
     async comesTo(state_: string, reason: string) {
       await eventually(`p to be ${state_} (${reason})`, async () => {
         const payout = await state('p')
@@ -118,7 +119,7 @@ async function world(t: TestContext, begun: string) {
   }
 }
 
-test('what was queued by a promise of the gateway is a person’s once the promise was taken back', async (t) => {
+test('after a gateway’s promise is withdrawn, a payout that was queued by it is in review', async (t) => {
   const { ledger, env, first, adopt, start, comesTo } = await world(t, REFUSED)
   await pauseMerchant(ledger.db, { merchantId: 'acme', feeEstimate: null, ...WHO })
   await comesTo('queued', 'proved-absent')
@@ -134,7 +135,7 @@ test('what was queued by a promise of the gateway is a person’s once the promi
   await comesTo('review', 'no-promise')
 })
 
-test('a process whose settings are not in force any more goes on to ask, and concludes nothing', async (t) => {
+test('a process whose settings are no longer in force keeps querying, and concludes nothing', async (t) => {
   const { first, adopt, start, asked, comesTo } = await world(t, REFUSED)
   await adopt(UNKNOWN)
   await start(UNKNOWN, ['dispatch'])
@@ -145,7 +146,7 @@ test('a process whose settings are not in force any more goes on to ask, and con
   await comesTo('review', 'proved-absent')
 })
 
-test('nobody lets a payout be sent again by settings that are not in force', async (t) => {
+test('nobody can have a payout sent again with settings that are not in force', async (t) => {
   const { env, comesTo } = await world(t, UNKNOWN)
   await comesTo('review', 'proved-absent')
   const resend = (dialect: string, ...more: string[]) => {

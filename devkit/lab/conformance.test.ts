@@ -39,7 +39,7 @@ async function startSandboxOf(t: TestContext, key: string): Promise<string> {
   return sandbox.url
 }
 
-test('a server that differs in nothing is exit code 0, and each case is told once', async (t) => {
+test('a server that differs in nothing gives exit code 0, and each case is shown once', async (t) => {
   const { code, stdout, stderr } = await conformance(await startSandboxOf(t, 'a-long-secret'), '--yes')
   assert.equal(stderr, 'DATABASE_URL is not set, so payoutd keeps no record of this act\n')
   assert.equal(code, 0, stdout)
@@ -47,7 +47,7 @@ test('a server that differs in nothing is exit code 0, and each case is told onc
   assert.match(stdout, /^\d+ hold, 0 differ, 0 were not tried;/m)
 })
 
-/** A gateway that tells the balance, with a sign that the contract does not have, and nothing else. */
+/** A gateway that only answers the balance query, with a sign that the contract does not have. */
 async function startPoor(t: TestContext): Promise<string> {
   const { url } = await startServer(t, ({ path }, response) => {
     if (path !== loadDialect('default').paths.balance) return response.writeHead(404).end()
@@ -57,25 +57,25 @@ async function startPoor(t: TestContext): Promise<string> {
   return url
 }
 
-test('what differs is exit code 1, and the contract’s sentence is shown', async (t) => {
+test('a difference gives exit code 1, and the contract’s sentence is shown', async (t) => {
   const { code, stdout } = await conformance(await startPoor(t), '--yes')
   assert.equal(code, 1)
   assert.match(stdout, /differs +balance\/unsigned +.*\n +contract: the balance answer has no sign/)
 })
 
-test('--json prints the verdicts alone', async (t) => {
+test('--json prints only the verdicts', async (t) => {
   const { stdout } = await conformance(await startPoor(t), '--yes', '--json')
   const verdicts: { name?: string; about?: string; verdict?: string }[] = JSON.parse(stdout)
   const unsigned = verdicts.find(({ name }) => name === 'balance/unsigned')
   assert.deepEqual([unsigned?.verdict, unsigned?.about], ['differs', 'the balance answer has no sign'])
 })
 
-test('where nobody listens, that is all that is said: exit code 2', async () => {
+test('if nobody listens, the command says only that: exit code 2', async () => {
   const { code, stdout } = await conformance('http://127.0.0.1:9', '--yes')
   assert.deepEqual([code, stdout], [2, 'no answer from there: ECONNREFUSED\n'])
 })
 
-test('with a wrong key, that is all that is said: exit code 2', async (t) => {
+test('with a wrong key, the command says only that: exit code 2', async (t) => {
   const url = await startSandboxOf(t, 'another-key')
   const { code, stdout } = await conformance(url, '--yes')
   assert.equal(code, 2)
@@ -86,7 +86,7 @@ test('with a wrong key, that is all that is said: exit code 2', async (t) => {
   assert.ok(!stdout.includes('differ'))
 })
 
-test('without a terminal nothing is sent unless --yes is given', async () => {
+test('without a terminal the command sends nothing unless --yes is given', async () => {
   const { code, stdout, stderr } = await conformance('http://127.0.0.1:9')
   assert.equal(code, 1)
   assert.equal(stdout, '')

@@ -101,8 +101,8 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
   })
 
 /**
- * Why no case could hold there: nobody answers, or nobody who knows this merchant number and key. Null where there
- * is one answer that only such a server gives.
+ * Why no case could hold there: the server does not answer, or does not know this merchant number and key. Null if
+ * one answer proves such a server.
  */
 async function hindranceAt(connection: GatewayConnection): Promise<GatewayOutcome | null> {
   return withClient(connection, async (client) => {
@@ -128,14 +128,14 @@ async function hindranceAt(connection: GatewayConnection): Promise<GatewayOutcom
 
 const SILENCE: ReadonlySet<string> = new Set(['not-sent', 'timeout', 'connection-lost'])
 
-/** Throws an ExpectedFailure where nobody can be asked. */
+/** Throws an ExpectedFailure if no terminal can ask for confirmation. */
 async function confirmed({ baseUrl, mchId }: GatewayConnection): Promise<boolean> {
   const warning = `This creates payins and payouts of ₹1 each at ${baseUrl} as merchant ${mchId}.`
   if (!process.stdin.isTTY) throw new ExpectedFailure(`${warning} There is no terminal to ask on: give --yes`)
   return agreed(`${warning} Go on?`)
 }
 
-/** Null where no payout is to be tried. */
+/** Null if no payout is to be tried. */
 function beneficiaryOf({ sandbox, accountNo, accountName, ifsc }: ConformanceOptions): Beneficiary | null {
   const given = [accountNo, accountName, ifsc].filter((value) => value !== undefined)
   if (given.length === 0) return sandbox ? SANDBOX_BENEFICIARY : null

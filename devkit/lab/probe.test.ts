@@ -22,7 +22,7 @@ async function start(t: TestContext) {
   return { run, out }
 }
 
-test('the dialect of a sandbox is found and written, serves the other commands, and is not written over', async (t) => {
+test('the probe finds and writes the dialect of a sandbox, other commands accept it, and it is not overwritten', async (t) => {
   const { run, out } = await start(t)
   const { code, stdout, stderr } = await run(['probe', '--out', out])
   assert.equal(code, 0, stderr)
@@ -40,7 +40,7 @@ test('the dialect of a sandbox is found and written, serves the other commands, 
   assert.deepEqual(JSON.parse(forced.stdout).dialect, JSON.parse(before))
 })
 
-test('a folder that does not exist is said before anything is asked', async (t) => {
+test('a missing folder is reported before any call', async (t) => {
   const { run, out } = await start(t)
   const { code, stdout, stderr } = await run(
     ['probe', '--out', path.join(path.dirname(out), 'none', 'd.json')],
@@ -50,7 +50,7 @@ test('a folder that does not exist is said before anything is asked', async (t) 
   assert.match(stderr, /^[^\n]*cannot be written: there is no folder [^\n]*\n$/)
 })
 
-test('an order that is not found is exit code 1, and what the rest showed is written all the same', async (t) => {
+test('an unknown order gives exit code 1, and the file still gets what the other calls showed', async (t) => {
   const { run, out } = await start(t)
   const { code, stdout } = await run(['probe', '--out', out, '--order', 'NOBODYHASTHIS'])
   assert.equal(code, 1)

@@ -16,7 +16,7 @@ import { systemIds } from '../../src/platform/ids.ts'
 import { systemClock } from '../../src/platform/running/clock.ts'
 import { type ProbeOutcome, probe } from './probe/probe.ts'
 
-/** A gateway may answer those who ask too fast with a code that nobody knows yet. */
+/** A gateway may answer fast callers with a code that is not known yet. */
 const PACE_MS = 50
 
 type ProbeOptions = AccountOptions & { order?: string; out: string; force?: true; json?: true }
@@ -46,7 +46,7 @@ export const probeCommand = withAccount(new Command('probe'))
     tell(outcomeOf(found, out), json === true)
   })
 
-/** Throws an ExpectedFailure where the file could not be written afterwards. */
+/** Throws an ExpectedFailure if the file could not be written afterwards. */
 function demandFolderOf(file: string): void {
   const folder = path.dirname(path.resolve(file))
   try {

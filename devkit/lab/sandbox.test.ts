@@ -17,14 +17,14 @@ import { startSandbox } from '../sandbox/sandbox.ts'
 
 const MCH_ID = 'M1000'
 const KEY = 'a-long-secret'
-/** With more patience than a payout would be given, because tests share their machine. */
+/** More patient than for a real payout, because tests share their machine. */
 const dialect = loadDialect('sandbox', {
   leaseMs: 60_000,
   sendTimeoutMs: { connect: 10_000, headers: 30_000 },
 })
 const free = { mayStillSend: () => true }
 
-/** A sandbox with the merchant's client and its callback endpoint, which keeps the query strings that came. */
+/** A sandbox with the merchant's client and its callback endpoint, which keeps the query strings received. */
 async function startAll(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const merchants = [{ mchId: MCH_ID, key: KEY }]
@@ -69,7 +69,7 @@ const inShort = (answer: ApplyAnswer) =>
       ? `${answer.kind} ${answer.code}`
       : answer.kind
 
-test('the sandbox takes a payout, calls back about it, and tells the same when asked', async (t) => {
+test('the sandbox accepts a payout, calls back about it, and reports the same to a query', async (t) => {
   const { clientOf, nextCallback, order } = await startAll(t)
   const client = clientOf(KEY)
   const before = await client.balance()
@@ -101,7 +101,7 @@ test('the sandbox takes a payout, calls back about it, and tells the same when a
   assert.equal(after.kind === 'balance' && after.availableAmount, 989_500n)
 })
 
-test('what the sandbox refuses, puts off or spoils is read for what it proves', async (t) => {
+test('the client reads each refused, deferred or garbled answer of the sandbox for what it proves', async (t) => {
   const { clientOf, order } = await startAll(t)
   const client = clientOf(KEY)
   let orders = 0
@@ -121,7 +121,7 @@ test('what the sandbox refuses, puts off or spoils is read for what it proves', 
   assert.equal((await client.query({ mchOrderNo: 'NEVER' })).kind, 'not-found')
 })
 
-/** What a payer does on the checkout page, by the button's address; what became of the payin. */
+/** Presses a button of the checkout page, given by its address; returns what became of the payin. */
 async function press(payUrl: string | null, button: string): Promise<{ utr: string; paidAt: number }> {
   const response = await fetch(`${payUrl}/${button}`, {
     method: 'POST',
@@ -130,7 +130,7 @@ async function press(payUrl: string | null, button: string): Promise<{ utr: stri
   return (await response.json()) as { utr: string; paidAt: number }
 }
 
-test('the sandbox takes a payin, calls back when it is paid, and tells the same when asked', async (t) => {
+test('the sandbox accepts a payin, calls back when it is paid, and reports the same to a query', async (t) => {
   const { clientOf, nextCallback, order } = await startAll(t)
   const client = clientOf(KEY)
   const payin = { ...PAYIN, notifyUrl: order.notifyUrl }
@@ -185,10 +185,10 @@ test('the sandbox recovers a payin by its UTR, once', async (t) => {
   assert.equal((await client.payinQuery({ payOrderId: 'PI0' }, { executeNotify: false })).kind, 'not-found')
 })
 
-test('the sandbox dialect lists the codes that the sandbox documents, and no others', () => {
+test('the sandbox dialect lists exactly the codes that the sandbox documents', () => {
   const readme = readFileSync(new URL('../sandbox/README.md', import.meta.url), 'utf8')
   const rows = [...readme.matchAll(/^\| ([A-Z_]+) +\|.*\| ([● ]) +\| ([● ]) +\| [● ] +\|$/gm)]
-  // What these mean for a payout nobody can say, so they stand in no list.
+  // What these mean for a payout is unclear, so no list contains them.
   const unlisted = ['SUCCESS', 'MERCHANT_NOT_FOUND', 'SIGN_ERROR', 'SYSTEM_ERROR']
   const documented = rows.filter(([, code]) => !unlisted.includes(code as string))
   const { refused, retryLater, duplicate } = dialect.retCodes.apply

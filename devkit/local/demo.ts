@@ -21,7 +21,7 @@ const INTERRUPTED = 130
 
 type DemoOptions = PayrollChoice & { keep?: true; json?: true }
 
-/** `payoutd demo`. Exit codes: 0 everything balances, 1 it does not or could not be found out, 130 interrupted. */
+/** `payoutd demo`. Exit codes: 0 everything balances, 1 it does not or could not be checked, 130 interrupted. */
 export const demoCommand = new Command('demo')
   .description(
     'pay a payroll in which everything goes wrong that can, on a stack of its own, and hold every row of it ' +
@@ -73,7 +73,7 @@ async function demo(options: DemoOptions, interrupted: AbortSignal): Promise<boo
   }
 }
 
-/** Stopping is worth a word only to somebody who waits for it. */
+/** Reports stopping only to a person who waits for it. */
 const quietAtTheEnd =
   (tell: OnStep, interrupted: AbortSignal): OnStep =>
   (step, state) => {

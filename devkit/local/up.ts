@@ -47,14 +47,14 @@ async function up(fresh: boolean, interrupted: AbortSignal): Promise<never> {
   }
 }
 
-/** The example payroll is for the sandbox: to a gateway that is given nobody is led to send it. */
+/** The example payroll is for the sandbox: no hint leads anybody to send it to a given gateway. */
 function nextCommands({ stack }: Installation): string {
   const ingest = 'npm run ingest -- examples/payroll-2026-11.csv --batch november --publish-valid-rows'
   const merchants = 'npm run payoutd -- merchants'
   return stack.gatewayMchId === undefined ? merchants : `${ingest}, then ${merchants}`
 }
 
-/** Told at once: stopping the servers takes its time. */
+/** Reported at once: stopping the servers takes a while. */
 async function unexpectedEnd({ payoutd }: Installation): Promise<never> {
   try {
     return await payoutd.unexpectedEnd
@@ -64,7 +64,7 @@ async function unexpectedEnd({ payoutd }: Installation): Promise<never> {
   }
 }
 
-/** Before the first step nothing is deleted: the directory may belong to a stack that is up. */
+/** Deletes nothing before the first step: the directory may belong to a stack that is up. */
 function deletionTeller(): OnStep {
   const { data } = layoutOf(DIR)
   let left = existsSync(data)

@@ -4,8 +4,8 @@ import avro from 'avsc'
 export type AvroRecord = { name: string; value: Record<string, unknown> }
 
 /**
- * Reads Avro in the Confluent wire format with the schema that each message names: none of payoutd's own encoding is
- * in here, so that a mistake in it shows. A long beyond 2^53 throws.
+ * Reads Avro in the Confluent wire format with the schema that each message names. It shares no code with payoutd's
+ * encoding, so that a mistake there shows. A long beyond 2^53 throws.
  */
 export class AvroReader {
   readonly #registryUrl: string
@@ -18,7 +18,7 @@ export class AvroReader {
     this.#headers = credentials ? { authorization: `Basic ${credentials}` } : {}
   }
 
-  /** Throws where the registry cannot be asked, or the bytes are not what their schema says. */
+  /** Throws if the registry does not answer, or the bytes do not fit their schema. */
   async read(message: Buffer): Promise<AvroRecord> {
     if (message[0] !== 0) throw new Error('a message is not in the Confluent wire format')
     const id = message.readInt32BE(1)

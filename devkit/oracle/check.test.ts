@@ -164,11 +164,11 @@ describe('the oracle finds', () => {
     assert.deepEqual(found([]), [])
   })
 
-  test('a payout that ended here and was never told', () => {
+  test('a payout that ended here without a published result', () => {
     assert.ok(kindsOf({ results: good.results.slice(1) }).includes('no-end'))
   })
 
-  test('a payout that nobody heard of again', () => {
+  test('a payout without any record', () => {
     assert.deepEqual(kindsOf({ asked: [...good.asked, asked(4)] }), ['no-end', 'not-kept'])
   })
 
@@ -215,7 +215,7 @@ describe('the oracle finds', () => {
     assert.deepEqual(kindsOf({ orders, books }), ['paid-there-only', 'sum', 'sum'])
   })
 
-  test('a payout that is FAILED here and still under way there', () => {
+  test('a payout that is FAILED here and still processing there', () => {
     const orders = replace(good.orders, 2, order(3, { status: 1, timesPaid: 0 }))
     assert.deepEqual(kindsOf({ orders }), ['not-settled-there'])
   })
@@ -249,11 +249,11 @@ describe('the oracle finds', () => {
     assert.deepEqual(kindsOf({ orders: [...good.orders, order(6)], books }), ['unknown-order', 'sum', 'sum'])
   })
 
-  test('an end of a payout that nobody asked for', () => {
+  test('an end of a payout that nobody requested', () => {
     assert.deepEqual(kindsOf({ results: [...good.results, end(9, 'PAID')] }), ['unasked'])
   })
 
-  test('a payout that payoutd does not keep, and one that nobody asked for', () => {
+  test('a payout missing from payoutd’s ledger, and one that nobody requested', () => {
     assert.deepEqual(kindsOf({ kept: good.kept.slice(1) }), ['not-kept'])
     assert.deepEqual(kindsOf({ kept: [...good.kept, kept(9, 'queued')] }), ['unasked'])
   })
@@ -265,13 +265,13 @@ describe('the oracle finds', () => {
     assert.equal(kind, 'amount')
   })
 
-  test('a version that its history lacks, and a state that it does not end in', () => {
+  test('a version missing from the history, and a state that the history does not end in', () => {
     const whole = kept(1, 'paid')
     assert.deepEqual(keptFirst({ ...whole, history: whole.history.toSpliced(1, 1) }), ['history'])
     assert.deepEqual(keptFirst({ ...whole, state: 'processing' }), ['history'])
   })
 
-  test('an order that the gateway was asked for more often than was committed to', () => {
+  test('an order sent to the gateway more often than committed', () => {
     assert.deepEqual(keptFirst(kept(1, 'paid', { attempts: [] })), ['sent-unintended'])
     const orders = good.orders.with(0, order(1, { applyCalls: 2 }))
     assert.deepEqual(kindsOf({ orders }), ['sent-unintended'])
@@ -293,7 +293,7 @@ describe('the oracle finds', () => {
     assert.deepEqual(keptFirst({ ...whole, history: whole.history.toSpliced(2, 0, short) }), ['overdrawn'])
   })
 
-  test('an end that a restored ledger read back is as good as what was said of it again', () => {
+  test('an end read back by a restored ledger that a later report contradicts', () => {
     const { history, ...readBack } = withEnd(1, 'paid', { said: null })
     const again = (status: string) =>
       proof(1, 'paid', { version: null, source: 'QUERY', said: { status, amount: '100', mchOrderNo: 'O1' } })
@@ -301,7 +301,7 @@ describe('the oracle finds', () => {
     assert.deepEqual(keptFirst({ ...readBack, history: [...history, again('3')] }), ['without-evidence'])
   })
 
-  test('an end that nobody said, or that was said otherwise', () => {
+  test('an end without evidence, or with evidence that differs', () => {
     assert.deepEqual(keptFirst(withEnd(1, 'paid', { source: 'CLOCK', said: null })), ['without-evidence'])
     assert.deepEqual(keptFirst(withEnd(1, 'paid', { source: 'APPLY' })), ['without-evidence'])
     const said = { status: '1', amount: '100', mchOrderNo: 'O1' }
@@ -315,7 +315,7 @@ describe('the oracle finds', () => {
     }
   })
 
-  test('books of the gateway that do not add up', () => {
+  test('gateway books that do not add up', () => {
     assert.deepEqual(kindsOf({ books: { ...good.books, everything: { sum: paise(1n) } } }), ['sum'])
     assert.deepEqual(kindsOf({ books: { ...good.books, balancesAgree: false } }), ['sum'])
   })
@@ -330,7 +330,7 @@ describe('the oracle accepts', () => {
     assert.deepEqual(kindsOf(repeated), [])
   })
 
-  test('no fee from a person who says that it was paid', () => {
+  test('no fee if a person reported the payment', () => {
     const results = good.results.with(0, end(1, 'PAID', { fee: null, evidence: 'OPERATOR' }))
     assert.deepEqual(kindsOf({ results }), [])
   })

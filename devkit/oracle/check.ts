@@ -3,10 +3,10 @@ import type { GatewayBooks } from './gateway-books.ts'
 import type { LedgerRecord } from './ledger-records.ts'
 import { type ExpectedOutcome, isInReview, type Outcomes, timesPaid } from './outcome.ts'
 
-/** One thing that does not fit together, and the invariant of docs/design.md that it breaks. */
+/** One thing that does not fit, and the invariant of docs/design.md that it breaks. */
 export type Discrepancy = { invariant: Invariant | null; kind: CheckKind; who: string; detail: string }
 
-/** The invariants of docs/design.md by their numbers there, as far as they can be seen from outside. */
+/** The invariants of docs/design.md by their numbers there, as far as an outsider can check them. */
 export const INVARIANTS = {
   1: 'a payout is unique by its id',
   2: 'the intent is committed under one order number before a byte leaves',
@@ -44,7 +44,7 @@ const BREAKS = {
   'paid-there-only': 10,
   'not-settled-there': 10,
   'unknown-order': 10,
-  /** A row of the demo's payroll that did not become what it was planted for. */
+  /** A row of the demo's payroll without its expected result. */
   expectation: null,
 } as const satisfies Record<string, Invariant | null>
 export type CheckKind = keyof typeof BREAKS
@@ -56,7 +56,7 @@ export const discrepancy = (kind: CheckKind, who: string, detail: string): Discr
   detail,
 })
 
-/** Everything that does not fit: an empty list is the proof that this run paid right. */
+/** Everything that does not fit: an empty list proves that this run paid correctly. */
 export function check(outcomes: Outcomes, books: GatewayBooks): Discrepancy[] {
   const { payouts, strayEnds, strayPayouts, strayOrders } = outcomes
   return [
@@ -75,8 +75,8 @@ export function check(outcomes: Outcomes, books: GatewayBooks): Discrepancy[] {
 }
 
 /**
- * Payouts that wait for a person although the gateway has their order and could say what became of it: nothing but
- * an order that is not there is a person's to decide, unless a story is about something else.
+ * Payouts in review although the gateway has their order and could report the outcome. Unless a test is about
+ * something else, a person decides only about an absent order.
  */
 export const needlessReviews = ({ payouts }: Outcomes): Discrepancy[] =>
   payouts.flatMap((payout) =>
@@ -95,7 +95,7 @@ const must = (
   detail: () => string,
 ): Discrepancy[] => (holds ? [] : [discrepancy(kind, `row ${asked.row} (${asked.payoutId})`, detail())])
 
-/** One end, or a person's turn; every version once, in order, under one event id. */
+/** One end, or in review; every version once, in order, under one event id. */
 function checkMessages(payout: ExpectedOutcome): Discrepancy[] {
   const { ends, state, events, asked } = payout
   const [end] = ends
@@ -130,10 +130,10 @@ function isWithoutGaps(events: ExpectedOutcome['events']): boolean {
   })
 }
 
-/** The states that the gateway itself brings about, and the status with which it says so (gateway contract). */
+/** The states that the gateway causes, and the status that reports each (gateway contract). */
 const SAYS: Readonly<Record<string, string>> = { paid: '2', failed: '3' }
 
-/** The ledger tells one story, and every end in it rests on the gateway's word about this very order. */
+/** The ledger is consistent, and every end in it rests on the gateway's report about this very order. */
 function checkKept(payout: ExpectedOutcome): Discrepancy[] {
   const { kept, asked, orders } = payout
   if (!kept) return must(false, 'not-kept', payout, () => 'is not in the ledger')
@@ -181,12 +181,12 @@ function checkEnd(
   const status = SAYS[state]
   if (status === undefined) return []
   const end = history.find((each) => each.version === version)
-  // An end that a restored ledger read back lacks what was said; what the gateway said again is behind it.
+  // An end that a restored ledger read back has no statement of its own; the gateway's repeated report follows it.
   const saidAgain = history.find((each) => each.version === null && each.toState === state && each.said)
   const source = end?.source ?? 'nobody'
   const said = end?.said ?? saidAgain?.said ?? null
   if (source === 'OPERATOR') return []
-  // A refused apply is the one other proof that a payout failed; it names neither order nor amount.
+  // A refused apply is the only other proof that a payout failed; it names neither order nor amount.
   if (source === 'APPLY' && state === 'failed') return []
   const heard = source === 'CALLBACK' || source === 'QUERY'
   return [
@@ -206,7 +206,7 @@ function checkEnd(
   ]
 }
 
-/** What the gateway did is what payoutd said. */
+/** What the gateway did matches what payoutd reported. */
 function checkPayment(payout: ExpectedOutcome): Discrepancy[] {
   const { ends, orders, asked } = payout
   const status = ends[0]?.status
@@ -261,7 +261,7 @@ const rupees = (amount: Paise | null | undefined) =>
 const amounts = (what: string, found: Paise | null | undefined, wanted: Paise | null | undefined) =>
   `${what}: ${rupees(found)} instead of ${rupees(wanted)}`
 
-/** The gateway's ledger agrees with itself, and with the sum of what payoutd says it paid. */
+/** The gateway's ledger is consistent, and agrees with the sum of what payoutd reports as paid. */
 function checkSums(
   payouts: readonly ExpectedOutcome[],
   { accounts, everything, balancesAgree }: GatewayBooks,
@@ -279,12 +279,12 @@ function checkSums(
   ]
 }
 
-/** A person who says that it was paid knows the bank's reference, and not the gateway's fee. */
+/** A person who reports a payment knows the bank's reference, but not the gateway's fee. */
 const byPerson = ([end]: ExpectedOutcome['ends']): boolean => end?.evidence === 'OPERATOR' && end.fee === null
 
 /**
- * What was paid as payoutd tells it, and as the gateway tells it for payouts in review, and for fees that no
- * person knew: nobody else knows.
+ * The money paid by payoutd's reports. For payouts in review, and for fees that no person knew, it uses the
+ * gateway's, the only source.
  */
 export function moneyPaid(payouts: readonly ExpectedOutcome[]): { amount: Paise; fees: Paise } {
   const paid = payouts.filter(({ ends }) => ends[0]?.status === 'PAID')

@@ -34,7 +34,7 @@ const booksAnswer = z.object({
 /** What the sandbox's books add up to for one merchant, in paise. */
 export type GatewayBooks = z.output<typeof booksAnswer>
 
-/** The sandbox's own view of one merchant, for whoever has to judge what payoutd says. */
+/** The sandbox's own view of one merchant, to check payoutd's reports against. */
 export class Gateway {
   readonly #baseUrl: string
   readonly #mchId: string
@@ -44,12 +44,12 @@ export class Gateway {
     this.#mchId = mchId
   }
 
-  /** Throws when the sandbox cannot be asked. */
+  /** Throws if the sandbox does not answer. */
   async books(): Promise<GatewayBooks> {
     return booksAnswer.parse(await (await this.#get('books')).json())
   }
 
-  /** Every order of the merchant, in the order of acceptance. Throws when the sandbox cannot be asked. */
+  /** Every order of the merchant, in order of acceptance. Throws if the sandbox does not answer. */
   async orders(): Promise<GatewayOrder[]> {
     const { body } = await this.#get('orders')
     const orders: GatewayOrder[] = []

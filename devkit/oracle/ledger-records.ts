@@ -1,7 +1,7 @@
 import { type Paise, paise } from '../../src/domain/money.ts'
 import { type Database, sql } from '../../src/platform/postgres/postgres.ts'
 
-/** What payoutd's ledger holds about one payout: read here by statements that no stage of payoutd uses. */
+/** What payoutd's ledger contains about one payout, read by statements that no stage of payoutd uses. */
 export type LedgerRecord = {
   merchantId: string
   payoutId: string
@@ -10,12 +10,15 @@ export type LedgerRecord = {
   /** As in docs/design.md, "States". */
   state: string
   version: number
-  /** The order numbers that it committed to send under, one per attempt. */
+  /** The order numbers that payoutd committed to send, one per attempt. */
   attempts: string[]
   history: LedgerEvidence[]
 }
 
-/** `version` is null where the evidence moved nothing. `times`: how often it was said. `said`: the fields of the gateway's statement, if it is one. */
+/**
+ * `version` is null if the evidence changed nothing. `times`: how often it arrived. `said`: the fields of the
+ * gateway's statement, if it is one.
+ */
 export type LedgerEvidence = {
   version: number | null
   toState: string
@@ -26,7 +29,7 @@ export type LedgerEvidence = {
 
 type LedgerRow = Omit<LedgerRecord, 'amount'> & { amount: bigint }
 
-/** A callback is kept as a request, an answer as a response. */
+/** The ledger keeps a callback as a request, an answer as a response. */
 const everything = sql<{ merchantId: string }, LedgerRow>`
   select p.merchant_id, p.payout_id, p.order_no, p.amount, p.state, p.version,
     (select coalesce(json_agg(a.order_no order by a.attempt), '[]') from attempts a
@@ -37,6 +40,6 @@ const everything = sql<{ merchantId: string }, LedgerRow>`
      from history h where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id) as history
   from payouts p where p.merchant_id = ${'merchantId'} order by p.payout_id`
 
-/** Everything of one merchant, in the order of the payoutIds. */
+/** Everything of one merchant, ordered by payoutId. */
 export const readLedgerRecords = async (db: Database, merchantId: string): Promise<LedgerRecord[]> =>
   (await db.run(everything, { merchantId })).map((row) => ({ ...row, amount: paise(row.amount) }))

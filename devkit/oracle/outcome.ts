@@ -5,18 +5,18 @@ import type { GatewayOrder } from './gateway-books.ts'
 import type { LedgerRecord } from './ledger-records.ts'
 import type { PublishedEvent, PublishedRecords, PublishedResult } from './published-messages.ts'
 
-/** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
+/** One requested payout as its sender knows it, without anything that payoutd reported. */
 export type RequestedPayout = {
   merchantId: string
   payoutId: string
   amount: Paise
-  /** Who is to be paid, as the gateway's books tell it (`payeeOf`). */
+  /** The beneficiary, as the gateway's books show it (`payeeOf`). */
   payee: string
-  /** The row of a file it stands in, or its place among what was asked for; a person finds it by that. */
+  /** The row in its file, or its place among the requests, so that a person can find it. */
   row: number
 }
 
-/** What an order of this payout has as its `payee` in the gateway's books (devkit/sandbox/README.md, "The books"). */
+/** The `payee` that an order of this payout has in the gateway's books (devkit/sandbox/README.md, "The books"). */
 export const payeeOf = ({
   accountNo,
   ifsc,
@@ -26,16 +26,16 @@ export const payeeOf = ({
     .update(`${accountNo}\n${vpa ?? ifsc}`)
     .digest('hex')
 
-/** Everything that was said and done about one payout that was asked for. */
+/** Everything that was reported and done about one requested payout. */
 export type ExpectedOutcome = {
   asked: RequestedPayout
   /** One per event id, so exactly one for a payout that ended. */
   ends: PublishedResult[]
-  /** Every delivery, as read. */
+  /** Every delivery, in reading order. */
   events: PublishedEvent[]
-  /** The state of the highest version; null: nothing was said. */
+  /** The state of the highest version; null: nothing was published. */
   state: string | null
-  /** What payoutd's ledger holds about it; null: nothing. */
+  /** What payoutd's ledger contains about it; null: nothing. */
   kept: LedgerRecord | null
   /** Its orders at the gateway, by the order numbers that payoutd published for it or committed to. */
   orders: GatewayOrder[]
@@ -43,15 +43,15 @@ export type ExpectedOutcome = {
 
 export type Outcomes = {
   payouts: ExpectedOutcome[]
-  /** Ends of payouts that nobody asked for. */
+  /** Ends of payouts that nobody requested. */
   strayEnds: PublishedResult[]
-  /** Payouts in payoutd's ledger that nobody asked for. */
+  /** Payouts in payoutd's ledger that nobody requested. */
   strayPayouts: LedgerRecord[]
-  /** Orders that belong to no payout that was asked for. */
+  /** Orders that belong to no requested payout. */
   strayOrders: GatewayOrder[]
 }
 
-/** Brings together what was asked for, what payoutd published and keeps, and what the gateway did. */
+/** Combines the requests, what payoutd published and keeps, and what the gateway did. */
 export function outcomesOf(
   asked: readonly RequestedPayout[],
   told: Omit<PublishedRecords, 'payins'>,
@@ -112,6 +112,6 @@ const latest = (events: readonly PublishedEvent[]): PublishedEvent | undefined =
 export const timesPaid = ({ orders }: ExpectedOutcome): number =>
   orders.reduce((times, order) => times + order.timesPaid, 0)
 
-/** A person has to decide: the only way for a payout not to have ended. */
+/** In review: the only reason for a payout not to have ended. */
 export const isInReview = ({ ends, state }: ExpectedOutcome): boolean =>
   ends.length === 0 && state === 'REVIEW'

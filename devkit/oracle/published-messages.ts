@@ -47,7 +47,7 @@ export type PublishedPayinResult = {
   version: number
 }
 
-/** Everything that payoutd published, repeats included, in the order in which it was read. */
+/** Everything that payoutd published, repeats included, in reading order. */
 export type PublishedRecords = {
   readonly results: readonly PublishedResult[]
   readonly events: readonly PublishedEvent[]

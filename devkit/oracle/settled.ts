@@ -15,19 +15,19 @@ export type Settling = {
   /** Aborted: stops waiting and rejects with the reason. */
   signal: AbortSignal
   onProgress: (done: number) => void
-  /** Gives up once nothing has ended for so many ms; 90 s if not given. */
+  /** Gives up once nothing has ended for this many ms; 90 s by default. */
   patienceMs?: number
 }
 
-/** The longest quiet moment that is planned for is that of a circuit, which opens for a minute at most. */
+/** The longest planned silence is a circuit's, which opens for a minute at most. */
 const PATIENCE_MS = 90_000
-/** Callbacks that are late come within this time of one another, or a minute later. */
+/** Late callbacks follow each other within this time, or come a minute later. */
 const LAST_CALLBACKS_MS = 1_500
 const LOOK_EVERY_MS = 50
 
 /**
- * Waits until each payout ended or is in review and everything about it was published and read, late
- * callbacks included. Throws an ExpectedFailure that names what is missing once nothing ends any more.
+ * Waits until each payout has ended or is in review and everything about it was published and read, late callbacks
+ * included. Once no more payouts end, throws an ExpectedFailure that names what is missing.
  */
 export async function untilSettled(settling: Settling): Promise<void> {
   const { recorder, db, clock } = settling

@@ -10,7 +10,7 @@ import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { testLedger } from '../../test/ledger.ts'
 import { TopicRecorder } from './topic-recorder.ts'
 
-test('a reversal on the topic of results is read, and is no second end of its payout', async (t) => {
+test('a reversal on the results topic is read, and is not a second end of its payout', async (t) => {
   const { config, ledger } = await testLedger(t)
   const { topics, encode } = ledger
   const admin = await connectAdmin(config.kafka, silentLogger)

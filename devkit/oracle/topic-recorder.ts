@@ -15,8 +15,8 @@ import type {
 } from './published-messages.ts'
 
 /**
- * Reads everything that payoutd publishes, from the beginning, as any other consumer would: by a Kafka client and an
- * Avro reader of its own, which share no code with payoutd's.
+ * Reads everything that payoutd publishes, from the beginning, like any other consumer: with its own Kafka client
+ * and Avro reader, which share no code with payoutd's.
  */
 export class TopicRecorder {
   readonly #told = {
@@ -25,7 +25,7 @@ export class TopicRecorder {
     anomalies: [] as PublishedAnomaly[],
     payins: [] as PublishedPayinResult[],
   }
-  /** Payouts that ended, and those whose turn it is of a person. */
+  /** Payouts that ended or are in review. */
   readonly #ended = new Set<string>()
   readonly #inReview = new Set<string>()
   readonly #next = new Map<string, bigint>()
@@ -50,7 +50,7 @@ export class TopicRecorder {
     this.#consumer = kafka.consumer({
       groupId: `payoutd-witness-${randomUUID()}`,
       maxWaitTimeInMs: 100,
-      // Brokers are killed while it reads: it begins anew, for as long as it takes.
+      // Tests kill brokers while it reads: it starts again, for as long as it takes.
       retry: {
         initialRetryTime: 100,
         maxRetryTime: 2_000,
@@ -73,12 +73,12 @@ export class TopicRecorder {
     return this.#told
   }
 
-  /** Whether the payout ended, or waits for a person. */
+  /** Whether the payout ended or is in review. */
   isDone(asked: Pick<RequestedPayout, 'merchantId' | 'payoutId'>): boolean {
     return this.#ended.has(whose(asked)) || this.#inReview.has(whose(asked))
   }
 
-  /** Whether it has read all that was published before it was asked. */
+  /** Whether it has read all that was published before this call. */
   async hasReadAll(): Promise<boolean> {
     for (const topic of this.#topics) {
       for (const { partition, low, high } of await this.#admin.fetchTopicOffsets(topic)) {
@@ -89,7 +89,7 @@ export class TopicRecorder {
     return true
   }
 
-  /** Lets go of everything heard so far, once it was judged. What is published of it later is news. */
+  /** Drops everything read so far, once it was checked. Later records count as new. */
   forget(): void {
     for (const heard of Object.values(this.#told)) heard.length = 0
     this.#ended.clear()
@@ -104,7 +104,7 @@ export class TopicRecorder {
   async #hear({ topic, partition, message }: EachMessagePayload): Promise<void> {
     const place = `${topic}/${partition}`
     const next = BigInt(message.offset) + 1n
-    // Read again after a restart of this consumer: that is no repeat of payoutd's.
+    // Read again after a restart of this consumer: not a repeat of payoutd's.
     if (next <= (this.#next.get(place) ?? 0n)) return
     const { name, value } = await this.#avro.read(message.value ?? Buffer.alloc(0))
     const told = { ...value, eventId: String(message.headers?.ce_id ?? '') }

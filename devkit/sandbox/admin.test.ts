@@ -15,7 +15,7 @@ async function start(t: TestContext) {
   }
 }
 
-test('a body that is no JSON, or does not say that it is, is told what is wanted', async (t) => {
+test('a body that is not JSON, or is not declared as JSON, gets an error that says what is wanted', async (t) => {
   const post = await start(t)
   const merchant = JSON.stringify({ mchId: 'M1', key: KEY })
   for (const what of ['merchants', 'faults', 'clock']) {
@@ -29,7 +29,7 @@ test('a body that is no JSON, or does not say that it is, is told what is wanted
   assert.deepEqual(await post('merchants', merchant), [201, undefined])
 })
 
-test('every fault of the JSON is told at once, by field and in words', async (t) => {
+test('all faults of the JSON are reported at once, by field and in words', async (t) => {
   const post = await start(t)
   const faultsOf = async (what: string, json: unknown) => {
     const [status, error = ''] = await post(what, JSON.stringify(json))

@@ -13,7 +13,7 @@ const YEAR_MS = 366 * 86_400_000
 const NOT_JSON = 'the body must be JSON, with the header content-type: application/json'
 const advanceJson = z.strictObject({ advanceMs: z.int().min(0).max(YEAR_MS) })
 
-/** What whoever runs the sandbox may change while it runs, in JSON. */
+/** What a person may change while the sandbox runs, in JSON. */
 export function addAdminRoutes(server: HttpServer, { store, merchants, faults, clock }: AdminParts): void {
   server.register((admin, _options, done) => {
     admin.removeAllContentTypeParsers()

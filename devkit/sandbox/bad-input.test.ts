@@ -14,19 +14,19 @@ type Refusal = readonly [httpStatus: number, retCode: string]
 
 const { sign: rules } = loadDialect('default')
 
-/** By the client's own signature, so that the sandbox does not check itself. */
+/** Signed by the client's own code, so that the sandbox does not check itself. */
 const encoded = (params: Record<string, string>): string => {
   const entries = Object.entries(params)
   const sign = signature(new Map(entries), KEY, rules, 'requests')
   return new URLSearchParams([...entries, ['sign', sign]]).toString()
 }
 const good = encoded(payout())
-/** Signed well over what it holds, so that nothing but the rules can refuse it. */
+/** Signed well over its content, so that only the rules can refuse it. */
 const applied = (over: Record<string, string>): Wrong => ({ body: encoded(payout(over)) })
 const created = (over: Record<string, string>): Wrong => ({ path: CREATE, body: encoded(payin(over)) })
-/** `__proto__` in an object literal is no name. */
+/** In an object literal, `__proto__` is not a name. */
 const named = (name: string, value: string) => Object.fromEntries([[name, value]])
-/** A well-signed apply without an amount, but for what `over` may smuggle in. */
+/** A well-signed apply without an amount, except for what `over` tries to smuggle in. */
 function withoutAmount(over: Record<string, string>): Wrong {
   const { amount: _, ...rest } = payout()
   return { body: encoded(Object.assign(Object.create(null), rest, over)) }
@@ -79,7 +79,7 @@ describe('bad input', () => {
       body: typeof body === 'string' ? body : Buffer.from(body),
     })
 
-  /** The books, every payout and every payin, as the judge shows them. */
+  /** The books, every payout and every payin, from the inspection routes. */
   const everything = () =>
     Promise.all(
       ['books', 'orders', 'payins'].map(async (what) =>
@@ -87,7 +87,7 @@ describe('bad input', () => {
       ),
     )
 
-  /** What a request is answered, and that nothing is other than before. */
+  /** Checks the answer to a request, and that nothing else changed. */
   async function refused({ path = APPLY, query = '', type = FORM, body }: Wrong): Promise<Refusal> {
     const before = await everything()
     const response = await post(path + query, type, body)
@@ -102,7 +102,7 @@ describe('bad input', () => {
     })
   }
 
-  test('a field of 1 MB is refused, or cut off while it comes, and changes nothing', async () => {
+  test('a field of 1 MB is refused, or cut off during the upload, and changes nothing', async () => {
     const before = await everything()
     const { body } = applied({ remark: 'x'.repeat(1_000_000) })
     const status = await post(APPLY, FORM, body).then(
@@ -121,7 +121,7 @@ describe('bad input', () => {
     })
   }
 
-  test('what the others break is taken when it is whole', async () => {
+  test('a complete request with the same fields is accepted', async () => {
     const before = await everything()
     const { retCode } = (await (await post(APPLY, FORM, good)).json()) as { retCode: string }
     assert.equal(retCode, 'SUCCESS')

@@ -1,6 +1,6 @@
 import type { Signable } from './wire/sign.ts'
 
-/** What is told, with the one time that the contract has in answers and callbacks off by so many milliseconds. */
+/** Shifts the one time that the contract has in answers and callbacks by this many milliseconds. */
 export function withTimeOff<T extends Signable>(fields: T, shiftMs: number): T {
   const { paySuccTime } = fields
   if (!paySuccTime) return fields

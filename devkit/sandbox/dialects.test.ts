@@ -49,7 +49,7 @@ const anyDialect = fc.record({
 })
 type Spoken = Pick<Dialect, 'body' | 'sign'> & { paths?: Paths }
 
-/** The same dialect but for one setting, each of which shows in any request. */
+/** The same dialect with one setting changed; each change shows in any request. */
 function misheard(spoken: Spoken): Spoken[] {
   const { body, sign, paths = {} } = spoken
   const signed = (over: Partial<Spoken['sign']>): Spoken => ({ ...spoken, sign: { ...sign, ...over } })
@@ -95,7 +95,7 @@ const putMerchant = async (url: string, wanted: object) =>
     })
   ).status
 
-test("payoutd's client and the sandbox understand each other in every dialect, and in no other", async (t) => {
+test("payoutd's client and the sandbox understand each other in every shared dialect, and in no other pair", async (t) => {
   const sandbox = await startSandbox({ state: newStateFile(), merchants: [], settleMs: 0 })
   t.after(() => sandbox.stop())
   const { url } = sandbox
@@ -114,7 +114,7 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
 
       await speaking(url, mchId, spoken, async (client) => {
         assert.equal((await client.balance()).kind, 'balance')
-        // The empty remark is signed in some dialects.
+        // Some dialects sign the empty remark.
         const named = { ...order, mchOrderNo: `${mchId}-PAID`, accountName: 'Zoë Ähm', remark: '' }
         assert.equal((await client.apply(named, free)).kind, 'accepted')
         const paid = parsePayoutCallback(await told(named.mchOrderNo), spoken, KEY)
@@ -153,7 +153,7 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
   )
 })
 
-test('an operation answers at the path that the dialect names, and otherwise at every path of the contract', async (t) => {
+test('an operation answers at the path in the dialect, and without one at every path of the contract', async (t) => {
   const dialect = { paths: { balance: '/own/balance', payinQuery: '/api/pay/query_order' } }
   const merchants = [
     { mchId: MCH_ID, key: KEY, dialect },
@@ -186,7 +186,7 @@ test('an operation answers at the path that the dialect names, and otherwise at 
   assert.deepEqual(await said(queries, aPayin), ['REQ_TIME_INVALID', 'SUCCESS', 'REQ_TIME_INVALID'])
 })
 
-test('a failure carries a signature, or none where the dialect says so', async (t) => {
+test('a failure carries a signature unless the dialect says otherwise', async (t) => {
   const silent = { ...STANDARD, sign: { ...STANDARD.sign, failures: false } }
   const merchants = [
     { mchId: MCH_ID, key: KEY },
@@ -201,7 +201,7 @@ test('a failure carries a signature, or none where the dialect says so', async (
   assert.ok((await post('/api/agentpay/apply', payout({ mchId: 'M2000', currency: 'USD' }))).signedWell)
 })
 
-test('a dialect of its own stays with a merchant over a restart, until it is put again without one', async (t) => {
+test('a merchant’s own dialect survives a restart, until the merchant is put again without one', async (t) => {
   const state = newStateFile()
   const spoken: Spoken = { ...STANDARD, body: 'json' }
   const first = await startSandbox({ state, merchants: [{ mchId: MCH_ID, key: KEY, dialect: spoken }] })
@@ -215,7 +215,7 @@ test('a dialect of its own stays with a merchant over a restart, until it is put
   assert.deepEqual([await balance(spoken), await balance(STANDARD)], ['unknown', 'balance'])
 })
 
-test('JSON is read as it was written, and refused where nobody can say what was meant', async (t) => {
+test('JSON is read as written, and refused if it is ambiguous', async (t) => {
   const merchants = [{ mchId: MCH_ID, key: KEY }]
   const dialect = { ...STANDARD, body: 'json' as const }
   const sandbox = await startSandbox({ state: newStateFile(), merchants, dialect })
@@ -256,7 +256,7 @@ test('JSON is read as it was written, and refused where nobody can say what was 
   assert.equal((await ask(written('10000'))).retCode, 'SUCCESS')
 })
 
-test("the client's own dialect files are read, what they extend included; a wrong one is refused with every fault", () => {
+test("the client's own dialect files are read, with what they extend; a wrong one is refused with every fault", () => {
   const write = (json: unknown) => {
     const file = `${newStateFile()}.json`
     writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json))

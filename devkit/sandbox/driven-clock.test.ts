@@ -20,7 +20,7 @@ async function start(t: TestContext, options: Partial<SandboxOptions>) {
   return { advance, merchant: merchantOf(sandbox.url) }
 }
 
-test('a payout settles and its callbacks are repeated as fast as the clock is put forward', async (t) => {
+test('moving the clock forward settles payouts and repeats callbacks at once', async (t) => {
   const { notifyUrl, about } = await receiveCallbacks(t, () => [500, 'later'])
   const { advance, merchant } = await start(t, { settleMs: HOUR_MS, balance: 100_000n })
   await merchant.apply({ notifyUrl })
@@ -44,7 +44,7 @@ test('a payout settles and its callbacks are repeated as fast as the clock is pu
   assert.equal(about('ORDER1').length, 6)
 })
 
-test('a payin expires and the money of a paid one becomes available when the clock says so', async (t) => {
+test('a payin expires, and the money of a paid one becomes available, by this clock', async (t) => {
   const { advance, merchant } = await start(t, { payinExpiryMs: HOUR_MS, payinSettleMs: 2 * HOUR_MS })
   const { payOrderId } = (await merchant.create({ mchOrderNo: 'PAID' })).fields
   await merchant.create({ mchOrderNo: 'FORGOTTEN' })
@@ -58,7 +58,7 @@ test('a payin expires and the money of a paid one becomes available when the clo
   assert.equal((await merchant.balance()).availableAmount, 9_900)
 })
 
-test('the clock goes forward only, by whole milliseconds', async (t) => {
+test('the clock moves forward only, by whole milliseconds', async (t) => {
   const { advance } = await start(t, {})
   for (const wrong of [
     {},

@@ -1,6 +1,6 @@
 import type { Clock, Instant } from '../../src/platform/running/clock.ts'
 
-/** A clock that can be put forward, so that whoever waits for something need not. */
+/** A clock that can be moved forward, so that nobody need wait. */
 export class DrivenClock implements Clock {
   readonly #clock: Clock
   readonly #sleepers: (() => void)[] = []
@@ -14,18 +14,18 @@ export class DrivenClock implements Clock {
     return this.#clock.now() + this.#aheadMs
   }
 
-  /** Not put forward: how long something took is not what anybody waits for. */
+  /** Not moved forward: it measures durations, and nobody waits for those. */
   monotonic(): number {
     return this.#clock.monotonic()
   }
 
-  /** Puts it forward by `ms`, and wakes all sleepers before it returns. */
+  /** Moves the clock forward by `ms`, and wakes all sleepers before it returns. */
   advance(ms: number): void {
     this.#aheadMs += ms
     for (const wake of this.#sleepers) wake()
   }
 
-  /** `wake` is called whenever the clock was put forward. */
+  /** `wake` is called whenever the clock moves forward. */
   onAdvance(wake: () => void): void {
     this.#sleepers.push(wake)
   }

@@ -41,7 +41,7 @@ test('a fault strikes the next calls to its operation, and no other', async (t) 
   assert.equal((await merchant.query('ORDER1')).fields.retCode, 'SUCCESS')
 })
 
-test('what a struck call is answered, and whether its order is taken all the same', async (t) => {
+test('the answer to a struck call, and whether its order is accepted anyway', async (t) => {
   const { call, fault, merchant } = await start(t)
   const isTaken = async (mchOrderNo: string) =>
     (await merchant.query(mchOrderNo)).fields.retCode === 'SUCCESS'
@@ -77,7 +77,7 @@ test('what a struck call is answered, and whether its order is taken all the sam
   assert.ok(performance.now() - begun >= 299)
 })
 
-test('"not found" leaves those orders out that it is told to', async (t) => {
+test('"not found" skips the orders listed as exceptions', async (t) => {
   const { fault, merchant } = await start(t)
   for (const mchOrderNo of ['ORDER1', 'ORDER2']) await merchant.apply({ mchOrderNo })
   await fault({ fault: 'not-found', operation: 'queryPayout', percent: 100, except: ['ORDER1'] })
@@ -100,10 +100,10 @@ test('a share of the calls is struck, the same ones for the same seed', async (t
   assert.notEqual(await struck(8), first)
 })
 
-test('callbacks are lost, doubled, spoilt, contradicted and out of order when a fault wants it', async (t) => {
+test('callbacks are lost, doubled, garbled, contradicted and reordered when a fault says so', async (t) => {
   const { notifyUrl, about } = await receiveCallbacks(t)
   const { fault, merchant } = await start(t, { callbackRetries: [0] })
-  /** The status and signature of each callback that came, in the order in which they came. */
+  /** The status and signature of each callback, in order of arrival. */
   const told = async (kind: string, count: number) => {
     await fault({ fault: kind, operation: 'payoutCallback', next: 1 })
     await merchant.apply({ mchOrderNo: kind, notifyUrl })
@@ -151,7 +151,7 @@ test('a callback that was not acknowledged is not contradicted', async (t) => {
   )
 })
 
-test('a contradictory query tells the other end of a payout, signed well, and the books stay', async (t) => {
+test('a contradictory query reports the other end of a payout, signed well, and the books stay', async (t) => {
   const { fault, merchant } = await start(t)
   const ends: [mchOrderNo: string, accountNo: string, end: number, told: number, message: string][] = [
     ['PAID', '501000001234', 2, 3, 'not so'],
@@ -170,7 +170,7 @@ test('a contradictory query tells the other end of a payout, signed well, and th
   assert.equal((await merchant.books()).orders.timesPaid, 1)
 })
 
-test('where the clock is off, times are told so, and what is done then is done at that time', async (t) => {
+test('if the clock is off, reported times are off too, and actions happen at that time', async (t) => {
   const HOUR_MS = 3_600_000
   const { notifyUrl, about } = await receiveCallbacks(t)
   const { fault, merchant } = await start(t, { settleMs: HOUR_MS, payinExpiryMs: HOUR_MS })
@@ -213,7 +213,7 @@ test('where the clock is off, times are told so, and what is done then is done a
   assert.ok(recoveredAt >= before - HOUR_MS && recoveredAt < before, `${recoveredAt}`)
 })
 
-test('what is no fault is refused with every reason', async (t) => {
+test('an invalid fault is refused with every reason', async (t) => {
   const { call } = await start(t)
   const wrong: [json: object, named: RegExp][] = [
     [{ fault: 'fire', operation: 'apply', next: 1 }, /fault: /],
@@ -234,7 +234,7 @@ test('what is no fault is refused with every reason', async (t) => {
   assert.deepEqual((await call('GET')).said, [])
 })
 
-test('a fault of one merchant strikes nobody else', async (t) => {
+test('a fault of one merchant strikes no other merchant', async (t) => {
   const { fault, merchant } = await start(t)
   await fault({ fault: '500', operation: 'apply', percent: 100, mchId: 'M2000' })
   assert.equal((await merchant.apply()).http, 200)

@@ -13,7 +13,7 @@ const CALLBACKS = ['payoutCallback', 'payinCallback'] as const
 /** What a fault may strike: a call to an operation of the contract, or a callback. */
 export type Struck = (typeof QUESTIONS)[number] | (typeof CALLBACKS)[number]
 
-/** On which calls: the next so many, or this share of all, drawn from `seed`. */
+/** Which calls it strikes: the next so many, or this share of all, drawn from `seed`. */
 const on = {
   next: z.int().positive().optional(),
   percent: z.number().positive().max(100).optional(),
@@ -22,17 +22,17 @@ const on = {
     .min(0)
     .max(2 ** 32 - 1)
     .default(1),
-  /** Whose calls and callbacks; of every merchant if not given. */
+  /** Strikes only this merchant's calls and callbacks; every merchant's by default. */
   mchId: z.string().optional(),
 }
 const question = { ...on, operation: z.enum(QUESTIONS) }
 const callback = { ...on, operation: z.enum(CALLBACKS) }
 const either = { ...on, operation: z.enum([...QUESTIONS, ...CALLBACKS]) }
 const DAY_MS = 86_400_000
-/** Whether the operation is done all the same. */
+/** Whether the operation is done anyway. */
 const done = z.boolean().default(true)
 
-/** A fault as somebody asks for it. */
+/** A fault as requested over HTTP. */
 export const faultJson = z
   .discriminatedUnion('fault', [
     z.strictObject({ fault: z.literal('delay'), ...question, delayMs: z.int().positive().max(600_000) }),
@@ -51,7 +51,7 @@ export const faultJson = z
       fault: z.literal('not-found'),
       ...on,
       operation: z.enum(['queryPayout', 'queryPayin']),
-      /** Numbers of orders, of either side, that are found all the same. */
+      /** Order numbers, of either side, that are found anyway. */
       except: z.array(z.string()).max(10_000).default([]),
     }),
     z.strictObject({ fault: z.literal('contradictory'), ...on, operation: z.literal('queryPayout') }),
@@ -69,7 +69,7 @@ export type Fault = z.output<typeof faultJson>
 
 type Active = { fault: Fault; left: number; struck: number; random: () => number }
 
-/** The faults that are to strike, in the order in which they were asked for. A restart forgets them. */
+/** The pending faults, in the order of the requests. A restart clears them. */
 export class Faults {
   #active: Active[] = []
 
@@ -77,7 +77,7 @@ export class Faults {
     this.#active.push({ fault, left: fault.next ?? Infinity, struck: 0, random: draws(fault.seed) })
   }
 
-  /** Those that may strike still. `next` is how many calls are left, `struck` how many it has struck. */
+  /** The faults that may still strike. `next` is how many calls are left, `struck` how many it has struck. */
   list(): (Fault & { struck: number })[] {
     return this.#active.map(({ fault, left, struck }) => ({
       ...fault,
@@ -90,7 +90,7 @@ export class Faults {
     this.#active = []
   }
 
-  /** The fault that strikes this merchant's call or callback about the order of that number: the first one that does. */
+  /** The first fault that strikes this merchant's call or callback about the order of that number. */
   strike(operation: Struck, mchId: string, order = ''): Fault | undefined {
     if (this.#active.length === 0) return undefined
     const hit = this.#active.find(
@@ -108,7 +108,7 @@ export class Faults {
   }
 }
 
-/** Numbers from 0 up to 1, the same ones for the same seed (mulberry32). */
+/** Numbers from 0 up to 1, exclusive; the same for the same seed (mulberry32). */
 function draws(seed: number): () => number {
   let state = seed
   return () => {

@@ -25,7 +25,7 @@ import { Deliveries } from './wire/deliveries.ts'
 import { STANDARD } from './wire/dialect.ts'
 import { Exchanges } from './wire/exchanges.ts'
 
-/** A gateway whose store commits only when told to, and which records callbacks instead of sending them. */
+/** A gateway whose store commits only on request, and which records callbacks instead of sending them. */
 function assemble(t: TestContext) {
   const clock = new DrivenClock(systemClock)
   const store = new Store(newStateFile(), 3_600_000)
@@ -94,7 +94,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await turn()
 }
 
-test('an apply is answered only once the order is in the file, a repetition of it too', async (t) => {
+test('an apply, even a repeated one, is answered only once the order is in the file', async (t) => {
   const { store, apply } = assemble(t)
   let answered = 0
   const answers = [apply(), apply()].map(async (reply) => {
@@ -108,7 +108,7 @@ test('an apply is answered only once the order is in the file, a repetition of i
   assert.deepEqual(await Promise.all(answers), ['SUCCESS', 'DUPLICATE_ORDER'])
 })
 
-test('a payin, what its page does and a new merchant are answered only once they are in the file', async (t) => {
+test('a payin, a press on its page and a new merchant are answered only once they are in the file', async (t) => {
   const { store, gateway, server } = assemble(t)
   const afterFlush = async <T>(ask: () => Promise<T>): Promise<T> => {
     let answered = false
@@ -147,7 +147,7 @@ test('a callback leaves only once the end of its order is in the file', async (t
   await until('the callback left', () => sent.length === 1)
 })
 
-test('when the file cannot be written the answer says so, and is no success', async (t) => {
+test('if the file cannot be written, the answer says so and is not a success', async (t) => {
   const { store, apply } = assemble(t)
   assert.throws(() =>
     store.write(() => {

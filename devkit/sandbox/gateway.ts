@@ -20,10 +20,10 @@ import type { Form } from './wire/form.ts'
 import type { RuleRefusal } from './wire/rules.ts'
 import { isSignedBy, type Signable } from './wire/sign.ts'
 
-/** An apply that answers after its callback does so in the end even if the merchant never takes it. */
+/** An apply that answers after its callback answers after this time even if the merchant never accepts the callback. */
 const LONGEST_CALLBACK_MS = 5_000
 
-/** A page where an answer should be, as from some proxy on the way. */
+/** A page instead of an answer, as a proxy in between might send. */
 const GARBAGE = '<html><body><h1>Welcome!</h1></body></html>'
 
 const FORGED: RuleRefusal = {
@@ -35,7 +35,7 @@ const OUR_FAULT: RuleRefusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log o
 type GatewayParts = {
   store: Store
   merchants: Merchants
-  /** Its paths are those of whoever is no merchant. */
+  /** Its paths apply to callers that are not merchants. */
   dialect: Dialect
   operations: Operations
   payouts: Pick<Payouts, 'firstDelivery'>
@@ -43,12 +43,15 @@ type GatewayParts = {
   faults: Faults
   clock: Clock
   log: Logger
-  /** How long every answer takes at least. */
+  /** The shortest time that any answer takes. */
   latencyMs: number
   signal: AbortSignal
 }
 
-/** Where every exchange of the contract passes: who asks, whether it may, what is said, and when. */
+/**
+ * Every exchange of the contract passes here: it identifies the caller, checks the request, and answers at the
+ * right time.
+ */
 export class Gateway {
   readonly #parts: GatewayParts
 
@@ -57,8 +60,8 @@ export class Gateway {
   }
 
   /**
-   * Answers one request to `path`, or nothing where the merchant has no operation there. The balance query's is
-   * the one answer without a signature.
+   * Answers one request to `path`; undefined if the merchant has no operation there. Only the balance query's
+   * answer has no signature.
    */
   async answer(path: string, form: Form): Promise<GatewayReply | undefined> {
     const { merchants, dialect, exchanges, clock } = this.#parts
@@ -117,7 +120,7 @@ export class Gateway {
 
 const NOTHING_DONE: Said = { fields: {}, responseMode: { kind: 'plain' } }
 
-/** What a call that this fault strikes is answered instead. */
+/** The answer to a call that this fault strikes. */
 function struckBy(fault: Fault, said: Said): Said {
   switch (fault.fault) {
     case 'not-found':
@@ -131,7 +134,7 @@ function struckBy(fault: Fault, said: Said): Said {
   }
 }
 
-/** How a call that this fault strikes is answered. */
+/** How the sandbox answers a call that this fault strikes. */
 function responseModeOf(
   fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>,
 ): ResponseMode {
@@ -155,11 +158,11 @@ function responseModeOf(
   }
 }
 
-/** The key of the merchant that the request is signed with; the answer will be, too. */
+/** The merchant key that signed the request; it signs the answer, too. */
 const keyOf = ({ params }: Form, { keys, dialect }: Merchant): string | undefined =>
   keys.find((key) => isSignedBy(params, key, dialect.sign, params.sign ?? ''))
 
-/** How answers are written: with a signature, but for the balance query. `spoilt`: with a wrong one. */
+/** Writes an answer: with a signature, except for the balance query. `spoilt`: with a wrong one. */
 type Write = (fields: Signable, spoilt?: 'spoilt') => string
 
 const writerFor =
@@ -175,7 +178,7 @@ const PLACES = {
   query: 'the query string',
 }
 
-/** Why nobody can say which merchant asks. */
+/** Why the merchant cannot be identified. */
 function nobody({ params, repeated, from }: Form): RuleRefusal {
   if (repeated.includes('mchId')) return { retCode: 'PARAM_ERROR', retMsg: 'mchId: was given more than once' }
   if (params.mchId) return { retCode: 'MERCHANT_NOT_FOUND', retMsg: 'mchId: no merchant has this number' }
@@ -193,7 +196,7 @@ const elsewhere = ({ dialect }: Merchant): RuleRefusal => ({
 function checkForm({ repeated }: Form, key: string | undefined): RuleRefusal | undefined {
   const [name] = repeated
   if (name !== undefined) {
-    // The answer is signed although nobody proved to know the key, so it repeats only what is harmless.
+    // The answer is signed although the caller did not prove to know the key, so it repeats only harmless text.
     const shown = /^\w{1,32}$/.test(name) ? name : 'a parameter'
     return { retCode: 'PARAM_ERROR', retMsg: `${shown}: was given more than once` }
   }

@@ -23,17 +23,17 @@ type InspectionParts = {
   totals: SandboxTotals
 }
 
-/** Rows read at a time: a judge who reads a million orders must not hold up the payouts. */
+/** Rows read at a time: reading a million orders must not hold up the payouts. */
 const PAGE = 500
 
 /**
- * What a judge may ask: the books of a merchant, every order it has, how it was called back, and whether the
- * sandbox is well, which it is not once its file could not be written. All amounts are strings of paise.
+ * Reports for a checker: the books of a merchant, every order with its callbacks, and whether the sandbox is well,
+ * which it is not once it could not write its file. All amounts are strings of paise.
  */
 export function addInspectionRoutes(server: HttpServer, parts: InspectionParts): void {
   const { store, orders, records, payments, merchants, totals } = parts
 
-  /** Everything that is asked about a merchant, by the last part of the path. */
+  /** Each report about a merchant, by the last part of the path. */
   const answers: Record<string, (merchant: Merchant, order: string) => unknown> = {
     books: ({ id, mchId }) => ({ mchId, ...totals.of(id) }),
     orders: ({ id }) => lines((after) => orders.page(id, after, PAGE), orderLine, store),
@@ -86,7 +86,7 @@ function lines<T extends { id: number }>(
   return Readable.from(pages())
 }
 
-/** Callbacks about a merchant's orders of this number, its own or the platform's: payouts first. */
+/** Callbacks about a merchant's order of this number, its own or the platform's: payouts first. */
 function deliveriesOf({ id }: Merchant, number: string, { orders, records, deliveries }: InspectionParts) {
   const payouts = [orders.byNumber(id, number), orders.byId(idIn(number, 'AP') ?? 0)]
   const payins = [records.byNumber(id, number), records.byPlatformNo(number)]

@@ -5,7 +5,7 @@ import { readSeed } from './state/merchant-file.ts'
 import type { WantedMerchant } from './state/merchants.ts'
 import { readDialect } from './wire/dialect-file.ts'
 
-/** What is wrong with the options, so that all of it is told at once. */
+/** All faults of the options, to report them together. */
 const wrong: string[] = []
 
 new Command('sandbox')
@@ -89,7 +89,7 @@ async function run(options: {
   process.once('SIGTERM', stop)
 }
 
-/** An option whose text is read by `reader`; what that throws is told with whatever else is wrong. */
+/** Reads an option's text with `reader`; collects what that throws with the other faults. */
 function read<T>(
   flags: string,
   description: string,
@@ -102,7 +102,7 @@ function read<T>(
   return new Option(flags, description).argParser(parse).default(standard, shown)
 }
 
-/** What `work` returns; what it throws is kept with the rest that is wrong, after `what`. */
+/** Returns what `work` returns; collects what it throws with the other faults, after `what`. */
 function told<T>(work: () => T, what = ''): T | undefined {
   try {
     return work()
@@ -128,7 +128,7 @@ function paise(flags: string, description: string, name: Money): Option {
   return read(flags, description, money, DEFAULTS[name], String(DEFAULTS[name]))
 }
 
-/** At most what JSON carries exactly: a balance is an integer in the contract. */
+/** Limited to what JSON carries exactly: a balance is an integer in the contract. */
 function money(text: string): bigint {
   if (!/^\d{1,15}$/.test(text)) throw new Error('must be a whole number of at most 15 digits')
   return BigInt(text)

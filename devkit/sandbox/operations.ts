@@ -15,10 +15,10 @@ import type { Params } from './wire/form.ts'
 import { check, REQ_TIME, type RuleRefusal } from './wire/rules.ts'
 import type { Signable } from './wire/sign.ts'
 
-/** What an operation says and how. `order`: the answer waits for the first callback of this order. */
+/** An operation's answer, and how to send it. `order`: the answer waits for the first callback of this order. */
 export type Said = { fields: Signable; responseMode: ResponseMode; order?: Order }
 
-/** Does what a request asks for whose signature holds, at `now`. What it says may be said after a commit. */
+/** Executes a well-signed request at `now`. Send its answer only after a commit. */
 type Operation = (merchant: Merchant, params: Params, now: Instant) => Said
 
 const PLAIN: ResponseMode = { kind: 'plain' }

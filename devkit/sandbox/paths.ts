@@ -20,7 +20,7 @@ const path = z
   .regex(/^\/[A-Za-z0-9._~/-]*$/, 'must be a path that begins with "/", without a query string')
   .regex(/^(?!\/(_sandbox|checkout)\/)/, 'stands for a page of the sandbox itself')
 
-/** The one path of each operation that is named. Only the two queries may share one: their fields differ. */
+/** The path of each named operation. Only the two queries may share one: their fields differ. */
 export const pathsJson = z
   .strictObject({
     apply: path.optional(),
@@ -41,7 +41,7 @@ export const pathsJson = z
 
 export type Paths = { readonly [name in PathName]?: string | undefined }
 
-/** The operations that answer at `path`: there is one, or both queries, or none. */
+/** The operations that answer at `path`: one, both queries, or none. */
 export const namesAt = (path: string, paths: Paths): PathName[] =>
   NAMES.filter((name) => {
     const own = paths[name]

@@ -12,7 +12,7 @@ const OPERATIONS = {
   payinRecovery: 'recoverPayin',
 } as const
 
-/** What a request to `path` asks for; undefined where no operation is. */
+/** The operation that a request to `path` means; undefined if there is none. */
 export function operationAt(path: string, params: Params, paths: Paths): keyof Operations | undefined {
   const [name, other] = namesAt(path, paths)
   if (other) return isPayinQuery(params) ? 'queryPayin' : 'queryPayout'

@@ -30,17 +30,17 @@ import { FaultySender } from './wire/faulty-sender.ts'
 
 /** How a sandbox is started. Only the state file and the merchants have no default. */
 export type SandboxOptions = {
-  /** SQLite file; made if it is not there. What it holds already is kept. */
+  /** SQLite file; created if missing. Existing content stays. */
   state: string
   merchants: readonly WantedMerchant[]
   host?: string
   /** 0, the default: any free port. */
   port?: number
-  /** How browsers reach the sandbox, where that is not the address it listens on. */
+  /** How browsers reach the sandbox, if that differs from the listening address. */
   publicUrl?: string | undefined
-  /** Of the merchants that have none of their own. */
+  /** For merchants without their own dialect. */
   dialect?: WantedDialect | undefined
-  /** Paise that a merchant which is new to the state file begins with. */
+  /** Paise with which a merchant new to the state file begins. */
   balance?: bigint
   /** Milliseconds from acceptance to the end of a payout. */
   settleMs?: number
@@ -66,7 +66,7 @@ export type SandboxOptions = {
 
 export type Sandbox = { url: string; merchants: string[]; stop(): Promise<void> }
 
-/** What holds where nothing else is asked for. */
+/** The values used unless the options say otherwise. */
 export const DEFAULTS = {
   host: '127.0.0.1',
   port: 0,
@@ -82,10 +82,10 @@ export const DEFAULTS = {
   payinFeeBps: 100n,
 } as const
 
-/** Writes of this many milliseconds share one commit. */
+/** Writes within this many milliseconds share one commit. */
 const GROUP_MS = 2
 
-/** Starts a gateway of its own and resolves once it listens. What a former run left open goes on. */
+/** Starts a gateway and resolves once it listens. It goes on with what an earlier run left open. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settings = { ...DEFAULTS, ...options }
   const { host, port, latencyMs, callbackRetries } = settings

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/platform/running/clock.ts'
 import { DrivenClock } from './driven-clock.ts'
 import { Scheduler } from './scheduler.ts'
 
-test('everything comes when it is due, once, and the earliest first', (t) => {
+test('everything comes when it is due, once, the earliest first', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const clock = new DrivenClock(systemClock)
   fc.assert(
@@ -35,7 +35,7 @@ test('everything comes when it is due, once, and the earliest first', (t) => {
   )
 })
 
-test('a stopped agenda does nothing more', (t) => {
+test('a stopped scheduler does nothing more', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const clock = new DrivenClock(systemClock)
   const scheduler = new Scheduler<string>(clock, () => assert.fail('it ran'))

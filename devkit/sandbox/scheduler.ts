@@ -3,10 +3,10 @@ import type { DrivenClock } from './driven-clock.ts'
 
 type Appointment<T> = { at: Instant; what: T }
 
-/** Several things that fall due within this time are handed over together, and share one commit. */
+/** Items that fall due within this time are passed on together, and share one commit. */
 const TICK_MS = 2
 
-/** What is due when. Hands over whatever has fallen due, earliest first, in one list. */
+/** Keeps items by due time. Passes on all that are due, earliest first, in one list. */
 export class Scheduler<T> {
   readonly #clock: DrivenClock
   readonly #run: (due: T[]) => void

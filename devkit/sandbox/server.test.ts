@@ -72,7 +72,7 @@ describe('the sandbox over HTTP', () => {
     })
   }
 
-  test('a payout is taken, frozen, paid, called back and found again', async (t) => {
+  test('a payout is accepted, frozen, paid, called back and found again', async (t) => {
     const { notifyUrl, received, about } = await receiveCallbacks(t)
     const opening = await merchant.balance()
     const applied = await merchant.apply({
@@ -151,7 +151,7 @@ describe('the sandbox over HTTP', () => {
     }
   })
 
-  test('a second apply with the same mchOrderNo is refused, whatever else it says', async () => {
+  test('a second apply with the same mchOrderNo is refused, whatever else it contains', async () => {
     assert.equal((await merchant.apply({ mchOrderNo: 'D1' })).fields.retCode, 'SUCCESS')
     const [first, second] = await Promise.all([
       merchant.apply({ mchOrderNo: 'D1' }),
@@ -182,7 +182,7 @@ describe('the sandbox over HTTP', () => {
     assert.equal((await merchant.raw('/api/agentpay/apply', apply)).fields.retCode, 'SUCCESS')
   })
 
-  test('what the available balance does not cover is refused as BALANCE_SHORT and may come again', async () => {
+  test('a payout that the available balance does not cover is refused as BALANCE_SHORT and may come again', async () => {
     const { availableAmount } = await merchant.balance()
     const amount = String(Number(availableAmount) - (Number(availableAmount) % 100))
     const { fields } = await merchant.apply({ mchOrderNo: 'B1', amount })
@@ -233,7 +233,7 @@ describe('the sandbox over HTTP', () => {
     assert.ok(!('sign' in balance.fields))
   })
 
-  test('a wrong signature is refused before anything else is looked at', async () => {
+  test('a wrong signature is refused before any other check', async () => {
     for (const wrong of ['', 'A'.repeat(32), sign(payout({ amount: '1' }), 'not the key')]) {
       const body = new URLSearchParams({ ...payout({ amount: '1' }), sign: wrong }).toString()
       const { fields, signedWell } = await merchant.raw('/api/agentpay/apply', body)
@@ -245,13 +245,13 @@ describe('the sandbox over HTTP', () => {
     assert.equal((await merchant.raw('/api/agentpay/apply', body)).fields.retCode, 'SIGN_ERROR')
   })
 
-  test('a stranger is told so, with an empty signature', async () => {
+  test('a stranger gets an error with an empty signature', async () => {
     const { fields } = await merchant.apply({ mchId: 'M404' })
     assert.equal(fields.retCode, 'MERCHANT_NOT_FOUND')
     assert.equal(fields.sign, '')
   })
 
-  test('a request that does not say whose it is is told what is wrong with its mchId', async () => {
+  test('a request that names no merchant gets the fault of its mchId', async () => {
     const params = payout()
     const { mchId: _, ...rest } = params
     const encoded = new URLSearchParams({ ...params, sign: sign(params, KEY) }).toString()
@@ -278,7 +278,7 @@ describe('the sandbox over HTTP', () => {
     )
   })
 
-  test('no answer to a balance query that could be read carries a sign, whoever asks and whatever is wrong', async () => {
+  test('no readable answer to a balance query carries a sign, whoever asks and whatever is wrong', async () => {
     const asked = { mchId: MCH_ID, reqTime: REQ_TIME }
     const path = '/api/agentpay/query_balance'
     const refusals = [
@@ -295,7 +295,7 @@ describe('the sandbox over HTTP', () => {
     for (const { fields } of refusals) assert.deepEqual(Object.keys(fields), ['retCode', 'retMsg'])
   })
 
-  test('a refusal names the limit of an amount, and both readings of a query that may be either', async () => {
+  test('a refusal names the limit of an amount, and both readings of an ambiguous query', async () => {
     const long = await merchant.apply({ amount: '1000000000000000' })
     assert.match(String(long.fields.retMsg), /^amount: .* at most 15 digits/)
     const either = await merchant.post('/api/pay/orderquery', { mchId: MCH_ID, mchOrderNo: 'P1' })
@@ -326,7 +326,7 @@ describe('the sandbox over HTTP', () => {
     assert.equal(((await empty.json()) as { retCode: string }).retCode, 'PARAM_ERROR')
   })
 
-  test('the judge sees no account number and no merchant that is not there', async () => {
+  test('the inspection routes show no account numbers, and no unknown merchants', async () => {
     await merchant.apply({ mchOrderNo: 'J1', accountNo: '50100987654321' })
     const [order] = (await merchant.orders()).filter(({ mchOrderNo }) => mchOrderNo === 'J1')
     assert.equal(order?.accountNoMasked, '••••4321')

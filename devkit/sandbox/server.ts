@@ -10,7 +10,7 @@ const LONGEST_HANG_MS = 300_000
 const WRONG_TYPE =
   'the content-type must be application/x-www-form-urlencoded or application/json, as the dialect says'
 
-/** The sandbox's HTTP server, not listening yet: a POST to any path that is no page's may be an operation. */
+/** The sandbox's HTTP server, not listening yet: a POST to any path without a page may be an operation. */
 export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   const server = createHttpServer()
   const hanging = new Set<Socket>()
@@ -58,7 +58,7 @@ export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   return server
 }
 
-/** What a request gives in its body, or in the query string where that is where it gives something. */
+/** The parameters in a request's body, or in the query string if they come there. */
 function formOf({ body, url }: { body: Form | undefined; url: string }): Form {
   const query = url.indexOf('?')
   if (query === -1) return body ?? parseForm('', 'form')

@@ -6,7 +6,7 @@ import { KEY, MCH_ID, merchantOf, newStateFile, receiveCallbacks, until } from '
 
 const USUAL = '50100123456789'
 
-/** A sandbox that settles at once and repeats a callback at once, with a merchant and its callbacks. */
+/** A sandbox that settles and repeats callbacks at once, with a merchant and its callbacks. */
 async function start(t: TestContext) {
   const sandbox = await startSandbox({
     state: newStateFile(),
@@ -27,7 +27,7 @@ async function start(t: TestContext) {
     assert.equal((await order(mchOrderNo))?.timesPaid, 1)
     assert.equal((await merchant.books()).everything.sum, '0')
   }
-  /** Every callback that is due has been sent and acknowledged. */
+  /** Every due callback has been sent and acknowledged. */
   const quiet = () =>
     until('no callback is outstanding', async () => {
       const { orders } = await merchant.books()
@@ -36,7 +36,7 @@ async function start(t: TestContext) {
   return { merchant, callbacks, pay, order, paidOnce, quiet }
 }
 
-/** An apply that gets no answer: the client gives up once `seen` holds. */
+/** An apply without an answer: the client gives up once `seen` holds. */
 async function givenUp(apply: (signal: AbortSignal) => Promise<unknown>, seen: () => Promise<boolean>) {
   const abort = new AbortController()
   const failure = apply(abort.signal).then(
@@ -75,7 +75,7 @@ test('01 fails with an error message, and amount and fee come back', async (t) =
   assert.equal(movements.release, 1)
 })
 
-test('02 is paid and never called back about', async (t) => {
+test('02 is paid but never called back', async (t) => {
   const { pay, callbacks, paidOnce, order, quiet, merchant } = await start(t)
   await pay('N1', '9999000002')
   await paidOnce('N1')
@@ -87,7 +87,7 @@ test('02 is paid and never called back about', async (t) => {
   assert.equal((await merchant.query('N1')).fields.notifyStatus, 0)
 })
 
-test('03 is called back twice with the same words', async (t) => {
+test('03 is called back twice with the same content', async (t) => {
   const { pay, callbacks, paidOnce, order, quiet } = await start(t)
   await pay('T1', '9999000003')
   await paidOnce('T1')
@@ -108,7 +108,7 @@ test('04 is called back before apply answers', async (t) => {
   await paidOnce('E1')
 })
 
-test('05 is taken and paid, but apply is never answered', async (t) => {
+test('05 is accepted and paid, but apply is never answered', async (t) => {
   const { pay, paidOnce, order, callbacks, quiet } = await start(t)
   await givenUp(
     (signal) => pay('H1', '9999000005', signal),
@@ -120,7 +120,7 @@ test('05 is taken and paid, but apply is never answered', async (t) => {
   assert.equal((await pay('H1', '9999000005')).fields.retCode, 'DUPLICATE_ORDER')
 })
 
-test('06 hangs once without taking anything, and the second apply is accepted', async (t) => {
+test('06 hangs once and accepts nothing, and the second apply is accepted', async (t) => {
   const { pay, paidOnce, order } = await start(t)
   const abort = new AbortController()
   const attempts = [1, 2].map(() => pay('H2', '9999000006', abort.signal))
@@ -133,7 +133,7 @@ test('06 hangs once without taking anything, and the second apply is accepted', 
   assert.equal((await order('H2'))?.applyCalls, 2)
 })
 
-test('07 is an HTTP 500 once without taking anything, and the second apply is accepted', async (t) => {
+test('07 is an HTTP 500 once and accepts nothing, and the second apply is accepted', async (t) => {
   const { merchant, pay, paidOnce, order } = await start(t)
   assert.equal((await pay('S1', '9999000007')).http, 500)
   assert.equal((await merchant.query('S1')).fields.retCode, 'ORDER_NOT_FOUND')
@@ -143,13 +143,13 @@ test('07 is an HTTP 500 once without taking anything, and the second apply is ac
   assert.equal((await order('S1'))?.applyCalls, 2)
 })
 
-test('08 is taken and paid, but apply answers HTTP 500', async (t) => {
+test('08 is accepted and paid, but apply answers HTTP 500', async (t) => {
   const { pay, paidOnce } = await start(t)
   assert.equal((await pay('S3', '9999000008')).http, 500)
   await paidOnce('S3')
 })
 
-test('09 is taken and paid, but the answer has a wrong signature', async (t) => {
+test('09 is accepted and paid, but the answer has a wrong signature', async (t) => {
   const { pay, paidOnce } = await start(t)
   const { fields, signedWell } = await pay('W1', '9999000009')
   assert.equal(fields.retCode, 'SUCCESS')
@@ -158,7 +158,7 @@ test('09 is taken and paid, but the answer has a wrong signature', async (t) => 
   await paidOnce('W1')
 })
 
-test('10 is taken at once, but answered after orders that came later', async (t) => {
+test('10 is accepted at once, but answered after later orders', async (t) => {
   const { pay, paidOnce } = await start(t)
   const answered: string[] = []
   const abort = new AbortController()
@@ -228,7 +228,7 @@ test('14 is called back for another amount only', async (t) => {
   assert.equal((await merchant.query('A1')).fields.amount, 10000)
 })
 
-test('15 is taken and paid, but the connection is reset', async (t) => {
+test('15 is accepted and paid, but the connection is reset', async (t) => {
   const { pay, paidOnce } = await start(t)
   const failure = await pay('R1', '9999000015').then(
     () => assert.fail('an answer came'),
@@ -238,7 +238,7 @@ test('15 is taken and paid, but the connection is reset', async (t) => {
   await paidOnce('R1')
 })
 
-test('16 is still processing when orders that came later are paid, and is paid in the end', async (t) => {
+test('16 is still processing when later orders are paid, and is paid in the end', async (t) => {
   const { merchant, pay, paidOnce } = await start(t)
   await pay('P1', '999900001699')
   await pay('P2', USUAL)

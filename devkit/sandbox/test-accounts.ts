@@ -2,12 +2,12 @@
  * One callback of an order's sequence.
  * - truth: what the books say, retried on the schedule until it is acknowledged
  * - denial: says failed though the books say paid, with a good signature; retried likewise
- * - other-amount: the truth but for the amount, with a good signature; retried likewise
- * - forgery: the truth with a wrong signature; sent once, whatever is answered
+ * - other-amount: the truth except for the amount, with a good signature; retried likewise
+ * - forgery: the truth with a wrong signature; sent once, whatever the answer
  */
 export type CallbackVariant = 'truth' | 'denial' | 'other-amount' | 'forgery'
 
-/** How the answer to an accepted apply is given. */
+/** How the sandbox answers an accepted apply. */
 export type ResponseMode =
   | { kind: 'plain' }
   | { kind: 'late'; ms: number }
@@ -27,14 +27,14 @@ export type Behaviour = {
   obstacle?: Obstacle
   responseMode: ResponseMode
   becomes: 'paid' | 'failed'
-  /** Milliseconds from acceptance to the end, when it is not the sandbox's usual delay. */
+  /** Milliseconds from acceptance to the end, if it differs from the sandbox's usual delay. */
   settleMs?: number
   callbacks: readonly CallbackVariant[]
 }
 
 const USUAL: Behaviour = { responseMode: { kind: 'plain' }, becomes: 'paid', callbacks: ['truth'] }
 
-/** By the two digits after the prefix. `n` is the number in the two digits after those, if they are there. */
+/** By the two digits after the prefix. `n` is the number in the next two digits, if there are any. */
 const CODES: Record<string, (n: number | undefined) => Partial<Behaviour>> = {
   '01': () => ({ becomes: 'failed' }),
   '02': () => ({ callbacks: [] }),
@@ -56,7 +56,7 @@ const CODES: Record<string, (n: number | undefined) => Partial<Behaviour>> = {
 
 const MAGIC = /^99990000(\d\d)(\d\d)?/
 
-/** What an account number asks for. Any number that is not magic is paid and called back about. */
+/** What an account number asks for. Any number that is not magic is paid and called back. */
 export function behaviourOf(accountNo: string): Behaviour {
   const [, code = '', n] = MAGIC.exec(accountNo) ?? []
   const special = CODES[code]

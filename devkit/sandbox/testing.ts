@@ -12,17 +12,17 @@ import { type Signable, sign as signIn } from './wire/sign.ts'
 export const MCH_ID = 'M1000'
 export const KEY = 'test-key-of-M1000'
 
-/** The signature of a request in the standard dialect; of an answer or callback, too: none signs empty ones. */
+/** The signature of a request in the standard dialect; also of an answer or callback, as none signs empty ones. */
 export const sign = (params: Signable, key: string): string => signIn(params, key, STANDARD.sign, 'requests')
 
 const directory = mkdtempSync(join(tmpdir(), 'sandbox-'))
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 let files = 0
 
-/** A state file that no other test has; it is gone when the tests are. */
+/** A state file for one test only, deleted after the tests. */
 export const newStateFile = (): string => join(directory, `${++files}.sqlite`)
 
-/** Every field that apply needs; a test overrides what it is about. */
+/** Every field that apply needs; a test overrides those it is about. */
 export const payout = (over: Record<string, string> = {}): Record<string, string> => ({
   mchId: MCH_ID,
   mchOrderNo: 'ORDER1',
@@ -36,7 +36,7 @@ export const payout = (over: Record<string, string> = {}): Record<string, string
   ...over,
 })
 
-/** Every field that neworder needs; a test overrides what it is about. */
+/** Every field that neworder needs; a test overrides those it is about. */
 export const payin = (over: Record<string, string> = {}): Record<string, string> => ({
   mchId: MCH_ID,
   mchOrderNo: 'PAYIN1',
@@ -157,7 +157,7 @@ export type Callback = {
   signedWell: boolean
 }
 
-/** Where callbacks arrive. `answer` says what each gets, with its HTTP status. */
+/** An endpoint for callbacks. `answer` returns each one's answer and HTTP status. */
 export async function receiveCallbacks(
   t: TestContext,
   answer: (callback: Callback, nth: number) => [number, string] = () => [200, 'success'],
@@ -192,7 +192,7 @@ export async function receiveCallbacks(
   }
 }
 
-/** Resolves once `holds`; fails after 30 s, naming what never came. */
+/** Resolves once `holds`; fails after 30 s and names what never came. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const patience = AbortSignal.timeout(30_000)
   while (!(await holds())) {

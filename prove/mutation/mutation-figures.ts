@@ -1,19 +1,19 @@
 import path from 'node:path'
 
-/** What the tests made of the mutants of one file, or of one group of files. */
+/** The tests' results for the mutants of one file, or of one group of files. */
 export type MutationFigures = {
   file: string
   mutants: number
   killed: number
-  /** Mutants that never came to an end: found out, too. */
+  /** Mutants that never ended: they count as detected. */
   timeout: number
-  /** All others: the tests passed, none of them came by, or the mutant could not even be loaded. */
+  /** All others: the tests passed, no test reached the mutant, or it could not be loaded. */
   survived: number
-  /** Of all mutants those found out, in per cent, cut to a tenth. */
+  /** The share of detected mutants, in per cent, cut to a tenth. */
   score: number
 }
 
-/** What one group came to when it was last run; prove/results/mutation.json has one of each. */
+/** One group's latest result; prove/results/mutation.json has one per group. */
 export type MutationResult = {
   group: string
   ranAt: string
@@ -33,7 +33,7 @@ export function figuresOf(mutants: readonly { fileName: string; status: string }
   })
 }
 
-/** The figures of several files as those of one. */
+/** The combined figures of several files. */
 export function together(name: string, files: readonly MutationFigures[]): MutationFigures {
   const sum = (of: (file: MutationFigures) => number) => files.reduce((all, file) => all + of(file), 0)
   return counted(

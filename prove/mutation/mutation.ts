@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { keepMutation, writeProof } from '../proof.ts'
 import { figuresOf, type MutationFigures, together } from './mutation-figures.ts'
 
-/** What must not be wrong: the files that decide it, and those of their tests that need no servers. */
+/** The files that decide what must not go wrong, and those of their tests that need no servers. */
 const GROUPS: Readonly<Record<string, { folder: string; mutate: string; tests: readonly string[] }>> = {
   'state-machine': {
     folder: 'src/domain/payout',
@@ -28,7 +28,7 @@ const GROUPS: Readonly<Record<string, { folder: string; mutate: string; tests: r
   },
 }
 
-/** Per cent of a group's mutants that its tests must find out. */
+/** Per cent of a group's mutants that its tests must detect. */
 const ENOUGH = 95
 
 async function run({ only = Object.keys(GROUPS) }: { only?: string[] }): Promise<void> {

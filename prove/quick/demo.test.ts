@@ -14,7 +14,7 @@ import { Lifecycle } from '../../src/platform/running/lifecycle.ts'
 import { freshDatabase } from '../../test/database.ts'
 
 const root = path.resolve(import.meta.dirname, '..', '..')
-/** The demo works below the folder that it is started in; this one keeps the JVMs' class archives. */
+/** The demo works below the folder that it starts in; this one keeps the JVMs' class archives. */
 const folder = path.join(root, '.payoutd', 'demo-test')
 
 before(() => mkdir(folder, { recursive: true }))
@@ -28,7 +28,7 @@ async function demo(): Promise<{ code: number | null; stdout: string; stderr: st
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...text })))
 }
 
-test('the example payroll is paid as it must be, to the last row, on a stack of its own', async () => {
+test('the example payroll is paid correctly to the last row, on its own stack', async () => {
   const { code, stdout, stderr } = await demo()
   assert.equal(code, 0, stderr)
   const { seconds, ...figures } = JSON.parse(stdout)
@@ -48,7 +48,7 @@ test('the example payroll is paid as it must be, to the last row, on a stack of 
   })
 })
 
-test('the demo does not balance, and says which row, when something else happens than what must', async (t) => {
+test('the demo does not balance, and names the row, if a row has another result than expected', async (t) => {
   const payrollPath = path.join(folder, 'two.csv')
   await writeFile(
     payrollPath,

@@ -15,16 +15,16 @@ import { signature } from '../../src/gateway/wire/sign.ts'
 import { openCallbackEndpoints } from '../../test/callback-endpoints.ts'
 import { anomaliesOf, brokenVersions, payoutsOf } from '../../test/ledger.ts'
 
-/** `npm run fuzz` makes many more; half of them go to the sandbox and half to the callback endpoints. */
+/** `npm run fuzz` sends many more; half go to the sandbox and half to the callback endpoints. */
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000)
-/** The same seed makes the same requests. */
+/** The same seed gives the same requests. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121)
 const AT_ONCE = 16
-/** Node reads no longer head of a request than 16 KB, with the URL in it. */
+/** Node reads at most 16 KB of a request's head, URL included. */
 const HEAD_LIMIT = 15_000
-/** Made at a time, so that those still to come take no memory. */
+/** Requests created at a time, so that later ones take no memory. */
 const CHUNK = 500
-/** Bytes that the heap may hold more at the end than after the first tenth. What is kept for each order is in it. */
+/** Bytes by which the heap may grow from the first tenth to the end. They include what is kept for each order. */
 const GROWTH = 16 * 1024 * 1024
 
 const MERCHANT = { mchId: 'M1000', key: 'a-long-secret' }
@@ -34,7 +34,7 @@ type Fields = Readonly<Record<string, string>>
 type Change = readonly [name: string, value: string | null]
 type Way = 'whole' | (typeof SPOILT)[number]
 
-/** What becomes of a request after it was signed; none of it leaves anything that may be taken. */
+/** Changes to a request after it was signed; none leaves a request that may be accepted. */
 const SPOILT = ['repeated', 'bad-percent', 'bad-utf8', 'cut', 'both', 'text', 'huge'] as const
 
 const WORDS = [
@@ -93,7 +93,7 @@ function changed(fields: Fields, changes: readonly Change[]): Map<string, string
 const encode = (fields: Iterable<readonly [string, string]>): string =>
   [...fields].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
 
-/** Made with another key unless it is signed well. Empty fields are signed in neither direction. */
+/** Signs with another key unless `signedWell`. Empty fields are signed in neither direction. */
 function signed(fields: Map<string, string>, signedWell: boolean, key: string): string {
   const sign = signature(fields, signedWell ? key : `not ${key}`, rules, 'callbacks')
   return encode([...fields, ['sign', sign] as const])
@@ -119,7 +119,7 @@ function spoilt(text: string, way: Way): string {
   }
 }
 
-/** Sends `count` requests made by chance, some at once, and watches the heap. */
+/** Sends `count` random requests, some at once, and watches the heap. */
 async function fuzz<Request>(
   arbitrary: fc.Arbitrary<Request>,
   count: number,
@@ -138,10 +138,10 @@ async function fuzz<Request>(
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
-/** Less than this that falls away is chance. */
+/** A decrease below this is chance. */
 const SLACK = 200_000
 
-/** What is alive: buffers are let go of some turns after what held them, so until no more falls away. */
+/** Live bytes: buffers are freed some turns after their owners, so it waits until the number stops falling. */
 async function heldBytes(): Promise<number> {
   for (let last = Number.POSITIVE_INFINITY; ; ) {
     await delay(100)
@@ -152,7 +152,7 @@ async function heldBytes(): Promise<number> {
   }
 }
 
-/** Posts. Null where the server cut off what is too large: its answer may be lost with the rest. */
+/** Posts. Null if the server cut off a request that is too large: its answer may be lost as well. */
 type Post = (
   url: string,
   options: { type?: string; body?: string },
@@ -160,7 +160,7 @@ type Post = (
 
 function posting(t: TestContext): Post {
   const keptAlive = new Agent({ connections: AT_ONCE })
-  // What is cut off takes its connection with it, and no other request may be on that.
+  // A request that is cut off ends its connection, so no other request may use that.
   const oneEach = new Agent({ pipelining: 0 })
   t.after(() => Promise.all([keptAlive.close(), oneEach.close()]))
   return async (url, { type, body = null }) => {
@@ -178,7 +178,7 @@ function posting(t: TestContext): Post {
   }
 }
 
-test('whatever is sent to the sandbox: no 5xx, only what is whole is taken, and the books add up', async (t) => {
+test('the sandbox never answers 5xx, accepts only valid requests, and its books add up', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'fuzz-'))
   const state = path.join(folder, 'state.sqlite')
   const sandbox = await startSandbox({ state, merchants: [MERCHANT], settleMs: 0, callbackRetries: [] })
@@ -244,7 +244,7 @@ test('whatever is sent to the sandbox: no 5xx, only what is whole is taken, and 
   assert.deepEqual([books.orders.total, books.payins.total], [taken.apply, taken.neworder])
 })
 
-test('whatever is sent to the callback endpoints: no 5xx, and success to what is signed alone', async (t) => {
+test('the callback endpoints never answer 5xx, and answer success only to signed callbacks', async (t) => {
   const { ledger, key, payins, endpoints } = await openCallbackEndpoints(t)
   const post = posting(t)
   const places = { payout: endpoints.payout.fields, payin: endpoints.payin.fields }
@@ -261,7 +261,7 @@ test('whatever is sent to the callback endpoints: no 5xx, and success to what is
     assert.ok(answer.httpStatus < 500, `HTTP ${answer.httpStatus} to ${what}`)
     assert.equal(answer.text === 'success', answer.httpStatus === 200, what)
     if (answer.httpStatus !== 200) return
-    // Whatever a body says: it is the query string that is signed.
+    // Whatever the body says: only the query string is signed.
     assert.ok(signedWell && (way === 'whole' || way === 'both'), `success to ${what}`)
     successes++
   })

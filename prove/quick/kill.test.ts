@@ -4,11 +4,11 @@ import { after, before, describe, test } from 'node:test'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { startTrial, type Trial } from '../trial.ts'
 
-/** Slow enough that every kill falls into the middle. */
+/** Slow enough that every kill comes in the middle. */
 const PER_SECOND = 100
 const PAYOUTS = 300
 
-describe('whatever is killed, whenever', () => {
+describe('whatever process is killed, at any time', () => {
   let trial: Trial
   let asked = 0
   before(async () => {
@@ -24,7 +24,7 @@ describe('whatever is killed, whenever', () => {
   const everybodyWasPaidOnce = async () =>
     assert.deepEqual(await trial.verdict(), { discrepancies: [], paid: asked })
 
-  test('payoutd, again and again: everybody is paid once, and every end is told', async () => {
+  test('payoutd, repeatedly: every beneficiary is paid once, and every end is published', async () => {
     const { payoutd } = trial.installation
     const before = await askForMore()
     for (const taken of [1, 60, 120, 180, 240]) {
@@ -35,7 +35,7 @@ describe('whatever is killed, whenever', () => {
     await everybodyWasPaidOnce()
   })
 
-  test('Postgres, in the middle: everybody is paid once, and every end is told', async () => {
+  test('Postgres, in the middle: every beneficiary is paid once, and every end is published', async () => {
     const { stack } = trial.installation
     const before = await askForMore()
     await trial.taken(before + 50)
@@ -44,7 +44,7 @@ describe('whatever is killed, whenever', () => {
     await everybodyWasPaidOnce()
   })
 
-  test('Kafka, for longer than publishing is tried again: everybody is paid once, and every end is told', async () => {
+  test('Kafka, for longer than publishing retries: every beneficiary is paid once, and every end is published', async () => {
     const { stack, payoutd } = trial.installation
     const before = await askForMore()
     await trial.taken(before + 50)

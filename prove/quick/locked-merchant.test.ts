@@ -17,7 +17,7 @@ import { sql, withSession } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { payoutsOf, testLedger } from '../../test/ledger.ts'
 
-/** A wait for a lock fails after 1 s. Without that, each lasts 10 s and is begun anew at once. */
+/** A wait for a lock fails after 1 s. Without that limit, each lasts 10 s and starts again at once. */
 const SOON_MS = 8_000
 
 const lockedNow = `begin;
@@ -26,7 +26,7 @@ const lockedNow = `begin;
 const waitForLocks = sql<object, { count: number }>`
   select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
-test('while somebody holds every row of one merchant, payouts of another take no longer than ever', async (t) => {
+test('while every row of one merchant is locked, payouts of another take no longer than usual', async (t) => {
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())
   const folder = mkdtempSync(path.join(tmpdir(), 'locked-'))
@@ -50,7 +50,7 @@ test('while somebody holds every row of one merchant, payouts of another take no
   ends.defer(() => sandbox.stop())
   const config = {
     ...read,
-    // Half of the default: what waits for locks would use them up.
+    // Half of the default: waits for locks would use them up.
     databaseConnections: 4,
     merchants: new Map(merchants.map((each) => [each.merchantId, { ...each, baseUrl: sandbox.url }])),
   }

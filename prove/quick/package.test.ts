@@ -13,11 +13,11 @@ function run(file: string, args: readonly string[], input = '') {
   return stdout
 }
 
-test('what npm pack makes runs where it is installed, with its tables, schemas and dialects', (t) => {
+test('the npm package runs where it is installed, with its tables, schemas and dialects', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'package-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [{ filename }] = JSON.parse(run('npm', ['pack', '--json', '--silent', '--pack-destination', folder]))
-  // As npm installs it: Node strips no types below a folder of this name.
+  // As npm installs it: Node does not strip types below a folder of this name.
   const modules = path.join(folder, 'node_modules')
   run('mkdir', [modules])
   run('tar', ['-xzf', path.join(folder, filename), '-C', modules])

@@ -24,21 +24,21 @@ import { brokenPayins, outboxOf, storedPayins } from '../../test/payins.ts'
 
 const PAYINS = 60
 const AT_ONCE = 8
-/** With how many payins in its books payoutd is killed; the last of them have no answer yet. */
+/** The numbers of payins in its books at which payoutd is killed; the last of them have no answer yet. */
 const KILLED_AFTER = [5, 25, 45]
-/** What the payer does, by the payin's number. */
+/** The payer's act, by the payin's number. */
 const DEEDS = ['pay', 'pay', 'fail', null]
 const MCH_ID = '1000100'
 const KEY = 'a-key-of-the-kill-test'
 
-/** By the sandbox's status; an order that it does not have has no line. */
+/** By the sandbox's status; an unknown order has no line. */
 const STATES: Record<number, string> = { 0: 'open', 2: 'paid', 3: 'failed' }
 type Line = { mchOrderNo: string; payOrderId: string; amount: string; status: number }
 
 const answers = sql<object, { count: number }>`
   select count(*)::int as count from history where source = 'CREATE'`
 
-/** A sandbox, behind a server that counts the creations of each order on their way to it. */
+/** A sandbox behind a server that counts the creations of each order on their way. */
 async function startGateway(ends: AsyncDisposableStack, folder: string) {
   const sandbox = await startSandbox({
     state: path.join(folder, 'sandbox'),
@@ -77,7 +77,7 @@ async function startGateway(ends: AsyncDisposableStack, folder: string) {
     url,
     creations,
     states: async () => new Map((await lines()).map((line) => [line.mchOrderNo, STATES[line.status]])),
-    /** Every payer who has an order does what he will do. */
+    /** Every payer who has an order acts on it. */
     async pay(): Promise<void> {
       for (const { payOrderId, amount, status } of await lines()) {
         const act = DEEDS[(Number(amount) / 100) % DEEDS.length]
@@ -88,7 +88,7 @@ async function startGateway(ends: AsyncDisposableStack, folder: string) {
   }
 }
 
-/** payoutd as a process with all its roles, which asks and gives up sooner than in production. */
+/** payoutd as a process with all its roles, which queries and gives up sooner than in production. */
 async function startPayoutd(ends: AsyncDisposableStack, folder: string, gatewayUrl: string) {
   const database = await freshDatabase({ after: (drop) => ends.defer(drop) })
   const dialect = path.join(folder, 'dialect.json')
@@ -111,15 +111,15 @@ async function startPayoutd(ends: AsyncDisposableStack, folder: string, gatewayU
     onStep: () => undefined,
   })
   ends.defer(async () => {
-    // An orderly stop is not what is tried here.
+    // This test is not about an orderly stop.
     await installation.payoutd.kill()
     await installation.stop()
   })
   return { installation, db: database.db }
 }
 
-test('payoutd is killed again and again: each payin is asked for once, ends as the gateway says, and its end is told', async (t) => {
-  // What was started last ends first.
+test('payoutd is killed repeatedly: each payin is created once, ends as at the gateway, and is published', async (t) => {
+  // Ends in reverse order of starting.
   const ends = new AsyncDisposableStack()
   t.after(() => ends.disposeAsync())
   const folder = await mkdtemp(path.join(tmpdir(), 'payoutd-'))

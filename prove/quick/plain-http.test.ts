@@ -27,13 +27,13 @@ const MCH_ID = '1000100'
 const folder = mkdtempSync(path.join(tmpdir(), 'plain-http-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** As docker-compose.yml has it. */
+/** As in docker-compose.yml. */
 function composeSetting(name: string): string {
   const file = readFileSync(path.join(import.meta.dirname, '..', '..', 'docker-compose.yml'), 'utf8')
   return new RegExp(`^ *${name}: (\\S+)$`, 'm').exec(file)?.[1] ?? assert.fail(`compose does not set ${name}`)
 }
 
-/** Of this machine, and reached as another machine is. */
+/** An address of this machine that connects as to another host. */
 const address = (): string =>
   Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
@@ -55,7 +55,7 @@ const PAYOUTS = {
 const refusalProvedBy = sql<object, { source: string }>`
   select source from history where payout_id = 'refused' and to_state = 'failed'`
 
-test('over plain http to another host, as in compose, each payout ends as the gateway has it, and none waits for a person', {
+test('over plain http to another host, as in compose, each payout ends as at the gateway, and none is in review', {
   timeout: 120_000,
 }, async (t) => {
   const composed = new URL(composeSetting('GATEWAY_BASE_URL'))

@@ -46,7 +46,7 @@ async function gateway(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: key }
 }
 
-/** One whose grace is a second. */
+/** A dialect with a grace of one second. */
 const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../test/quick-dialect.json') }
 
 const leaveLag = statement(`
@@ -54,7 +54,7 @@ const leaveLag = statement(`
   values ('acme', 'long gone', 9000, now() - interval '61 minutes'), ('acme', 'alive', 9000, now())`)
 const lags = statement(`select process_id from merchant_callback_lag where lag_ms = 9000`)
 
-test('the role that --grant-to names runs all of payoutd and every command, and what is only added to stays as it is', async (t) => {
+test('the role from --grant-to runs all of payoutd and every command, and cannot change append-only tables', async (t) => {
   const { db, url, owner, runner } = await twoRoles(t)
   const base = testEnvironment(
     { url, db },
@@ -126,7 +126,7 @@ test('the role that --grant-to names runs all of payoutd and every command, and 
     [],
   )
 
-  // What it learns meanwhile would be history too.
+  // What it learned meanwhile would add history.
   await running.stop()
   const before = await kept(db)
   await onlyAddedTo(runner.url)
@@ -165,7 +165,7 @@ const kept = (db: Database) =>
     {},
   )
 
-/** Tries whatever would change what happened: in the tables, in a month of history, and by becoming their owner. */
+/** Tries every way to change history: in the tables, in a month's partition, and by becoming their owner. */
 async function onlyAddedTo(url: string): Promise<void> {
   await withSession(url, async (session) => {
     const { rows: months } = await session.query(

@@ -32,7 +32,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<[number
   return await exited
 }
 
-test('after SIGKILL under load, twice, everything that was answered is there, settles and is called back about', async (t) => {
+test('after SIGKILL under load, twice, every answered order is there, settles and is called back', async (t) => {
   const state = newStateFile()
   const { notifyUrl, received } = await receiveCallbacks(t)
   const options = [
@@ -59,7 +59,7 @@ test('after SIGKILL under load, twice, everything that was answered is there, se
           if (killed) return
           const mchOrderNo = `R${round}N${i}`
           const accountNo = i % 5 === 0 ? '9999000001' : '50100123456789'
-          // A request that the kill cuts off was not answered: whether it was taken is not our question.
+          // A request that the kill cuts off got no answer: whether it was accepted does not matter here.
           const answer = await merchant.apply({ mchOrderNo, accountNo, notifyUrl }).catch(() => undefined)
           if (answer?.fields.retCode !== 'SUCCESS') return
           answered.set(mchOrderNo, String(answer.fields.agentpayOrderId))
@@ -104,7 +104,7 @@ test('after SIGKILL under load, twice, everything that was answered is there, se
   assert.deepEqual(await end(child, 'SIGTERM'), [0, null])
 })
 
-test('it says in one line where it is and for whom, never with a key, and a second start keeps what is there', async (t) => {
+test('the sandbox prints its address and merchants in one line, never a key, and a second start keeps its data', async (t) => {
   const options = ['--state', newStateFile(), '--merchant', `${MCH_ID}:${KEY}`, '--settle-ms', '0']
   const first = await spawnSandbox(t, ...options, '--balance', '50000')
   assert.equal(first.line, `sandbox ready at ${first.url}, merchants: ${MCH_ID}`)
@@ -140,7 +140,7 @@ test('merchants come from a seed file, and payUrl leads to the public address', 
   assert.match((payParams as { payUrl: string }).payUrl, /^http:\/\/pay\.test:8790\/checkout\/PI\d{18}$/)
 })
 
-test('a dialect file holds for all merchants, and a wrong one is told in a line', async (t) => {
+test('a dialect file applies to all merchants, and a wrong one is reported in one line', async (t) => {
   const file = `${newStateFile()}.json`
   writeFileSync(file, JSON.stringify({ extends: 'sandbox', sign: { failures: false } }))
   const options = ['--state', newStateFile(), '--merchant', `${MCH_ID}:${KEY}`, '--dialect', file]
@@ -153,7 +153,7 @@ test('a dialect file holds for all merchants, and a wrong one is told in a line'
   assert.match(wrong.stderr, /^sandbox: the dialect file .* is wrong: body: .*\n$/)
 })
 
-test('a wrong --merchant and a port that is taken are told in a line, without the key', async (t) => {
+test('a wrong --merchant and a port in use are reported in one line, without the key', async (t) => {
   const running = await spawnSandbox(t, '--state', newStateFile(), '--merchant', `${MCH_ID}:${KEY}`)
   const failed = (...options: string[]) =>
     spawnSync(process.execPath, [MAIN, '--state', newStateFile(), ...options], { encoding: 'utf8' })
@@ -166,7 +166,7 @@ test('a wrong --merchant and a port that is taken are told in a line, without th
   assert.match(taken.stderr, new RegExp(`^sandbox: port ${port} on 127.0.0.1 is taken: .*\\n$`))
 })
 
-test('everything that is wrong with the options is told at once, a merchant that is given twice among it, without a key', () => {
+test('all faults of the options are reported at once, including a duplicate merchant, without a key', () => {
   const file = `${newStateFile()}.json`
   writeFileSync(file, JSON.stringify({ merchants: [{ mchId: 'M2', key: 'secret-1' }] }))
   const dialect = `${newStateFile()}.json`

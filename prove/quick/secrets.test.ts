@@ -37,7 +37,7 @@ type Beneficiary = {
   vpa: string | null
 }
 
-/** Nobody else has these. The first account numbers make the sandbox misbehave in each of its ways. */
+/** Nobody else has these details. The first account numbers make the sandbox misbehave in each of its ways. */
 const beneficiary = (i: number, accountNo: string): Beneficiary => ({
   accountNo,
   accountName: `Zebulon Quagmire ${String.fromCharCode(65 + i)}`,
@@ -76,7 +76,7 @@ async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
   return out + err
 }
 
-/** payoutd as a process; what it printed comes when it is stopped. */
+/** payoutd as a process; stopping it returns what it printed. */
 async function serve(
   t: TestContext,
   env: NodeJS.ProcessEnv,
@@ -99,7 +99,7 @@ async function serve(
   }
 }
 
-test('no account number, name, phone, e-mail or key stands anywhere that a run leaves behind', async (t) => {
+test('a run leaves no account number, name, phone, e-mail or key behind in clear text', async (t) => {
   const key = randomBytes(12).toString('hex')
   const sandbox = await startSandbox({
     state: path.join(mkdtempSync(path.join(tmpdir(), 'payoutd-')), 'sandbox.sqlite'),
@@ -247,7 +247,7 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   }
   places.log = await stop()
 
-  // That nothing is found proves something only where there was something to look through.
+  // Finding nothing proves something only if there was something to search.
   for (const [place, found] of Object.entries(places)) {
     if (place !== 'table batches') assert.ok(found.length > 10, `${place} is empty`)
   }

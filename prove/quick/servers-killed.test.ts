@@ -12,7 +12,7 @@ const OWNER = fileURLToPath(new URL('../../devkit/local/servers/processes/owner.
 
 type Owner = { child: ChildProcess; lines: Interface; pids: number[]; databaseUrl: string }
 
-/** A process that owns a stack, in a process group of its own as a shell would start it. */
+/** A process that owns a stack, in its own process group as a shell would start it. */
 async function startOwner(t: TestContext, dir: string): Promise<Owner> {
   const child = spawn(process.execPath, [OWNER, dir, JSON.stringify(OTHERS_GIVEN)], {
     detached: true,
@@ -31,13 +31,13 @@ for (const signal of ['SIGKILL', 'SIGTERM', 'SIGHUP'] as const) {
   test(`no server outlives a process that ${signal} ended`, async (t) => {
     const { child, pids } = await startOwner(t, shared.path)
     assert.equal(pids.length, 1)
-    // To the whole group, as a terminal does it: the watchdog may not be in it.
+    // To the whole group, as a terminal does: the watchdog must not be in it.
     process.kill(-child.pid!, signal)
     await until('the servers are gone', () => !pids.some(isAlive))
   })
 }
 
-test('Ctrl-C reaches the owner alone, so that it can stop the servers in order', async (t) => {
+test('Ctrl-C reaches only the owner, so that it can stop the servers in order', async (t) => {
   const { child, lines, databaseUrl } = await startOwner(t, shared.path)
   const interrupted = once(lines, 'line')
   process.kill(-child.pid!, 'SIGINT')
@@ -45,7 +45,7 @@ test('Ctrl-C reaches the owner alone, so that it can stop the servers in order',
   assert.deepEqual(await query(databaseUrl, 'select 1 as one'), [{ one: 1 }])
 })
 
-test('what was committed is there after SIGKILL of the owner, and the next start waits for the old servers', async (t) => {
+test('committed data survives SIGKILL of the owner, and the next start waits for the old servers', async (t) => {
   const { child, databaseUrl } = await startOwner(t, shared.path)
   await query(databaseUrl, 'create table kept as select 7 as seven')
   child.kill('SIGKILL')
@@ -55,7 +55,7 @@ test('what was committed is there after SIGKILL of the owner, and the next start
   assert.deepEqual(await query(stack.databaseUrl, 'select seven from kept'), [{ seven: 7 }])
 })
 
-test('servers whose owner and watchdog were both killed are ended by the next start', async (t) => {
+test('the next start ends servers whose owner and watchdog were both killed', async (t) => {
   const { child, pids } = await startOwner(t, shared.path)
   process.kill(watchdogOf(child.pid!), 'SIGKILL')
   child.kill('SIGKILL')

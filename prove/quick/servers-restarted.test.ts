@@ -18,7 +18,7 @@ test('a second start in the same directory is refused, and says which process ho
   assert.deepEqual(await ask(stack, 'select 1 as one'), [{ one: 1 }], 'the first one is not disturbed')
 })
 
-test('a start beside one that is stopping says so', async (t) => {
+test('a start during another’s stop reports that', async (t) => {
   const dir = usedDir(t, shared)
   const stack = await dir.start({ given: OTHERS_GIVEN })
   const stopped = stack.stop()
@@ -30,7 +30,7 @@ test('a start beside one that is stopping says so', async (t) => {
   await dir.start({ given: OTHERS_GIVEN })
 })
 
-test('data and address survive a restart, and fresh starts over', async (t) => {
+test('data and addresses survive a restart, and fresh starts over', async (t) => {
   const dir = freshDir(t)
   const first = await dir.start({ given: OTHERS_GIVEN })
   await ask(first, 'create table kept as select 7 as seven')
@@ -46,7 +46,7 @@ test('data and address survive a restart, and fresh starts over', async (t) => {
   assert.notEqual(new URL(third.databaseUrl).password, new URL(first.databaseUrl).password)
 })
 
-test('a port that somebody else took since the last run is left to them', async (t) => {
+test('a port that another program took since the last run is left to it', async (t) => {
   const dir = usedDir(t, shared)
   const first = await dir.start({ given: OTHERS_GIVEN })
   await first.stop()
@@ -70,7 +70,7 @@ test('two stacks that want the same port and start at once both come up', async 
   for (const stack of again) assert.deepEqual(await ask(stack, 'select 1 as one'), [{ one: 1 }])
 })
 
-test('what is given is handed through and not started', async (t) => {
+test('given servers are passed through and not started', async (t) => {
   const given = {
     ...OTHERS_GIVEN,
     databaseUrl: 'postgres://db.invalid/x',
@@ -85,7 +85,7 @@ test('what is given is handed through and not started', async (t) => {
   assert.equal(stack.gatewayKey, undefined)
 })
 
-test('a server that ends by itself is reported with its log, one that was killed on purpose is not', async (t) => {
+test('a server that ends unasked is reported with its log, one that was killed on purpose is not', async (t) => {
   const reported: string[] = []
   const log = { error: (_: object, message: string) => reported.push(message) }
   const stack = await usedDir(t, shared).start({ given: OTHERS_GIVEN, log: log as never })
@@ -102,7 +102,7 @@ test('a server that ends by itself is reported with its log, one that was killed
   assert.equal(stack.pids.postgres, undefined)
 })
 
-test('a start that fails says why and where the log is, and leaves neither a server nor a lock', async (t) => {
+test('a failed start reports the reason and the log, and leaves neither a server nor a lock', async (t) => {
   const dir = freshDir(t)
   const first = await dir.start({ given: OTHERS_GIVEN })
   await first.stop()
@@ -116,7 +116,7 @@ test('a start that fails says why and where the log is, and leaves neither a ser
   await dir.start({ given: OTHERS_GIVEN })
 })
 
-test('the sandbox comes with a merchant of its own and keeps its key', async (t) => {
+test('the sandbox comes with its own merchant and keeps its key', async (t) => {
   const dir = freshDir(t)
   const given = { ...OTHERS_GIVEN, databaseUrl: 'postgres://db.invalid/x' }
   const first = await dir.start({ given, sandbox: true })

@@ -5,7 +5,7 @@ import { drive, findNothing, setFaults } from '../world/sandbox-faults.ts'
 import { MIX, type World } from '../world/world.ts'
 
 const ONE = [{ merchantId: MERCHANT_ID }]
-/** Nobody is called back before the sandbox's clock is put forward. */
+/** No callback comes before the sandbox's clock is moved forward. */
 const SETTLE_MS = 3_600_000
 const BY = ['--by', 'Meera Iyer', '--reason', 'the settings were wrong', '--yes']
 
@@ -17,12 +17,12 @@ async function adopt(world: World, merchantId: string): Promise<void> {
 const inState = async (world: World, state: string): Promise<number> =>
   (await world.kept()).filter((kept) => kept.state === state).length
 
-/** The orders are at the former account; at the new one, which finds its own, they are absent. */
+/** The orders are at the former account; the new one finds its own orders, but not these. */
 export const accountChanged: Scene = {
   name: 'the gateway account changes while applies are unknown, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { settleMs: SETTLE_MS }, dialect: PROMISED }, async (world) => {
-      // So that nobody asks before the change.
+      // So that nothing queries before the change.
       const first = await start(world, without, { roles: 'intake,dispatch,relay' })
       const lost = [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']]
       await world.ask(6, lost, ONE)
@@ -43,7 +43,7 @@ export const accountChanged: Scene = {
     }),
 }
 
-/** By the promise absence is proved and the payouts are queued; then the promise is taken back, before anything is sent. */
+/** The promise confirms absence and the payouts are queued; before payoutd sends them, the promise is withdrawn. */
 export const promiseTakenBack: Scene = {
   name: 'the promise to refuse duplicates is withdrawn before payouts that it queued are sent, at a gateway that pays twice',
   play: (bench, without) =>

@@ -9,7 +9,7 @@ import { commandOf, MIX } from '../world/world.ts'
 
 const PATIENCE_MS = 45_000
 
-/** Bytes go nowhere on the connections that there are, nobody cuts them, and new ones are well. */
+/** The existing connections carry no bytes and nothing cuts them, while new ones work. */
 export const halfOpenConnections: Scene = {
   name: 'connections to Postgres stay open at one end only and are never cut',
   play: async (bench, without) => {
@@ -35,7 +35,7 @@ const multiply = sql<{
   by: bigint
 }>`update payouts set amount = amount * ${'by'}::bigint where state = 'queued'`
 
-/** Somebody who can write to the database makes what is queued ten times as much. */
+/** Somebody with write access to the database multiplies queued amounts by ten. */
 export const tamperedAmounts: Scene = {
   name: 'amounts are changed in the database while payouts are queued',
   play: (bench, without) =>
@@ -63,7 +63,10 @@ const waiting = sql<object, { count: number }>`
   select count(*)::int as count from pg_locks where locktype = 'advisory' and not granted`
 const MONTHS = ['june', 'july', 'august', 'september', 'october', 'november', 'december', 'january']
 
-/** The same to the same under eight names, by two partitions in the same moment; what is not the first is withdrawn. */
+/**
+ * The same payment to the same payee under eight names, through two partitions at once; all but the first are
+ * withdrawn.
+ */
 export const otherIsolation: Scene = {
   name: 'the database has another default isolation, and duplicates arrive at the same moment',
   play: (bench, without) =>

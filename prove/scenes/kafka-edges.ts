@@ -15,7 +15,7 @@ const insertLarge = sql<{ shard: number; topic: string; eventId: string; value: 
 const countEarly = sql<object, { count: number }>`select count(*)::int as count from early_cancels`
 const countRefused = sql<object, { count: number }>`select count(*)::int as count from outbox_refused`
 
-/** In each shard a message stands that Kafka refuses, before everything that will be told. */
+/** Each shard has a message that Kafka refuses, ahead of everything else to publish. */
 export const refusedMessages: Scene = {
   name: 'Kafka refuses messages of the outbox',
   play: (bench, without) =>
@@ -42,7 +42,7 @@ export const refusedMessages: Scene = {
     }),
 }
 
-/** Commands as every codec of Kafka packs them, and between them batches that unpack to more than memory holds. */
+/** Commands in every codec of Kafka, and between them batches that unpack to more than memory holds. */
 export const compressedCommands: Scene = {
   name: 'commands in every compression, and batches that unpack beyond the limit',
   play: (bench, without) =>
@@ -56,7 +56,7 @@ export const compressedCommands: Scene = {
       try {
         await start(world, without)
         for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
-          // The broker packs what it is given anew.
+          // The broker recompresses what it gets.
           await setConfig(admin, topic, 'compression.type', compression)
           await world.ask(8)
           await setConfig(admin, topic, 'compression.type', 'producer')
@@ -76,7 +76,7 @@ export const compressedCommands: Scene = {
     }),
 }
 
-/** While payoutd is down, the topic is deleted and made again, and is longer than what payoutd had read of it. */
+/** While payoutd is down, the topic is deleted and created again, and gets longer than what payoutd had read. */
 export const topicMadeAgain: Scene = {
   name: 'the topic of commands is deleted and made again, longer than before',
   play: (bench, without) =>
@@ -112,7 +112,7 @@ export const topicMadeAgain: Scene = {
     }),
 }
 
-/** Those who withdraw payouts are heard before those who ask for them. */
+/** The consumer sees the cancellations before the commands. */
 export const cancelFirst: Scene = {
   name: 'cancellations arrive before their commands',
   play: (bench, without) =>

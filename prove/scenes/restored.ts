@@ -13,7 +13,7 @@ import { MIX, type World } from '../world/world.ts'
 
 export const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
 const DECIDED = ['--merchant', MERCHANT_ID, ...WHO, '--yes']
-/** Nothing ends at the gateway before the sandbox's clock is put forward. */
+/** Nothing ends at the gateway before the sandbox's clock is moved forward. */
 const SETTLE_MS = 3_600_000
 
 export const unpublished = sql<object, { count: number }>`select count(*)::int as count from outbox`
@@ -37,8 +37,8 @@ const eachIn = (world: World, payoutIds: readonly string[], state: string) =>
   Promise.all(payoutIds.map((payoutId) => untilState(world, payoutId, state)))
 
 /**
- * The database comes back as it was, and `payoutd recover` runs; there must be commands that are to be read again.
- * `meanwhile`: what happens while all is fenced, before any of them is.
+ * Restores the database and runs `payoutd recover`; there must be commands to read again. `meanwhile`: what happens
+ * while all is fenced, before any is read.
  */
 async function recovered(
   world: World,
@@ -56,7 +56,10 @@ async function recovered(
   await recovering
 }
 
-/** The first apply of a payout was not taken; a person sent it again, which is lost, and the gateway took that one. */
+/**
+ * The gateway did not accept a payout's first apply. A person sent it again, and the gateway accepted that; the
+ * restore lost it.
+ */
 export const failedInFence: Scene = {
   name: 'after a restore that lost the second of two orders, the gateway reports the first as failed',
   play: (bench, without) =>
@@ -89,12 +92,12 @@ export const failedInFence: Scene = {
     }),
 }
 
-/** A person called them failed, as the gateway found nothing, and that is lost. Then the gateway pays them. */
+/** A person failed them because the gateway found nothing, and the restore lost that. Then the gateway pays them. */
 export const endedTwice: Scene = {
   name: 'after a restore that lost a person’s published "failed", the payouts are paid',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
-      // So that nobody asks about them before the backup.
+      // So that nothing queries them before the backup.
       await start(world, without, { roles: 'intake,dispatch,relay' })
       await eachIn(world, await world.ask(2, [MIX['never called back']], ONE), 'processing')
       await findNothing(world, { new: true })
@@ -119,8 +122,8 @@ export const endedTwice: Scene = {
 }
 
 /**
- * They were paid, as was published, and that is lost. Nobody notices it: a person calls them failed, as the gateway finds
- * nothing just then, by versions above that of the payment.
+ * payoutd published them as paid, and the restore lost that. Nobody notices: the gateway finds nothing just then,
+ * and a person fails them, with versions above that of the payment.
  */
 export const calledFailedSince: Scene = {
   name: 'after an unnoticed restore that lost published payments, a person calls these payouts failed',
@@ -157,7 +160,7 @@ async function callFailed(world: World, payoutIds: readonly string[]): Promise<v
     await commandDone(world, ['payout', 'resolve', payoutId, '--failed', '--attempt', '1', ...DECIDED])
 }
 
-/** Those that are in review, by the UTRs that the gateway has. */
+/** Marks those in review as paid, with the gateway's UTRs. */
 async function callPaid(world: World, payoutIds: readonly string[]): Promise<void> {
   const orders = await world.gateway.orders()
   const kept = await world.kept()
@@ -171,7 +174,10 @@ async function callPaid(world: World, payoutIds: readonly string[]): Promise<voi
 
 const MAXIMUM_RUPEES = 9
 
-/** Paid, under way, taken in and not sent, and not taken in yet: commands that break a rule when they are read again. */
+/**
+ * Paid, in progress, accepted but unsent, and not yet accepted: commands that break a rule when payoutd reads them
+ * again.
+ */
 export const loweredMaximum: Scene = {
   name: 'Postgres: restored to an earlier state, and a maximum lowered before commands are read again, at a gateway that pays twice',
   play: (bench, without) =>
@@ -202,7 +208,10 @@ export const loweredMaximum: Scene = {
     }),
 }
 
-/** The payer pays past the gateway, the payin fails, which is lost, and the payment is found before payoutd runs again. */
+/**
+ * The payer pays without a report to the gateway and the payin fails; the restore loses that, and the payment is
+ * found before payoutd runs again.
+ */
 export const payinPaidLate: Scene = {
   name: 'after a restore that lost a published failure, the payin is paid',
   play: (bench, without) =>
@@ -238,14 +247,14 @@ export const payinPaidLate: Scene = {
 
 const payinState = sql<object, { state: string }>`select state from payins`
 
-/** What the payer, or time, does to a payin (devkit/sandbox/README.md, "The checkout page"). */
+/** A payer's act, or time's, on a payin (devkit/sandbox/README.md, "The checkout page"). */
 async function press({ sandbox }: World, payOrderId: string, button: string): Promise<void> {
   const headers = { accept: 'application/json' }
   const pressed = await fetch(`${sandbox.url}/checkout/${payOrderId}/${button}`, { method: 'POST', headers })
   if (!pressed.ok) throw new Error(`${button} was answered ${pressed.status}`)
 }
 
-/** Somebody else than payoutd tells the gateway of the payment that nobody had told it of. */
+/** Another client than payoutd reports the unreported payment to the gateway. */
 async function findPayment({ config, sandbox, merchants }: World, payOrderId: string): Promise<void> {
   const lines = await payinsAt(sandbox, merchants)
   const { untoldUtrs: [utr = ''] = [] }: Partial<PayinLine> =
@@ -258,8 +267,8 @@ async function findPayment({ config, sandbox, merchants }: World, payOrderId: st
 }
 
 /**
- * On the server where it was, so that no connection shows it, and under a running payoutd, which goes on from its place
- * in the commands. What the ledger has left can be sent by nobody.
+ * Restores on the same server, so that no connection shows it, under a running payoutd, which goes on from its
+ * position in the commands. Nothing may send what the ledger has left.
  */
 export const setBackUnderWay: Scene = {
   name: 'Postgres: restored to an earlier state on the same server while payoutd runs, at a gateway that pays twice',

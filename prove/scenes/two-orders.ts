@@ -15,7 +15,7 @@ const BY = [
 ]
 const ABSENT = ['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support of the gateway']
 
-/** The order of a first apply fails, while that of the second, which a person sent, is paid under the same number. */
+/** The order of a first apply fails, while a second apply, sent by a person, is paid under the same number. */
 export const lateFailure: Scene = {
   name: 'a late "failed" for the first of two orders under one number',
   play: (bench, without) =>
@@ -46,7 +46,7 @@ export const lateFailure: Scene = {
     }),
 }
 
-/** The first apply of each is not taken, a second one would be paid, and somebody withdraws them in between. */
+/** The gateway does not accept the first apply of each, would pay a second one, and a person cancels them in between. */
 export const cancelledInDoubt: Scene = {
   name: 'cancellations while it is unknown whether the gateway has the order, and it does not',
   play: (bench, without) =>

@@ -13,7 +13,7 @@ import { commandOf, MIX, World } from '../world/world.ts'
 /** How long payoutd waits for an answer of Kafka (`requestTimeout` in src/platform/kafka/connection.ts). */
 const PATIENCE_MS = 30_000
 
-/** What happens to the brokers while payouts flow; returns how many faults that was. */
+/** A fault of the brokers while payouts flow; returns how many faults it made. */
 type BrokerFault = { name: string; make: (brokers: Brokers, world: World) => Promise<number> }
 
 const TROUBLES: readonly BrokerFault[] = [
@@ -98,7 +98,7 @@ const TROUBLES: readonly BrokerFault[] = [
   },
 ]
 
-/** What is asked for meanwhile is in the other partition: whoever wants the first one waits for it. */
+/** Commands meanwhile go to the other partition: a producer to the first one waits for it. */
 const LEADERLESS: BrokerFault = {
   name: 'one partition of commands has no leader; running and newly started processes read the other',
   async make(brokers, world) {
@@ -118,7 +118,7 @@ const LEADERLESS: BrokerFault = {
   },
 }
 
-/** So that what it read last is gone, and its offsets are others': the log does not end before them any more. */
+/** So that what it read last is gone and others have its offsets: the log no longer ends before them. */
 const OVERTAKEN: BrokerFault = {
   name: 'a new leader lacks the last commands and gets others at their offsets before payoutd looks, while it runs or before it starts',
   async make(brokers, world) {
@@ -154,7 +154,7 @@ const STORIES: readonly BrokerFault[] = [
 const commandsOf = ({ config }: World): string => topicNames(config.topicPrefix).commands
 const resultsOf = ({ config }: World): string => topicNames(config.topicPrefix).results
 
-/** Who leads the results now; they are about to come, so that its end meets them. */
+/** The leader of the results now, with results about to come, so that its end hits them. */
 async function leaderWithMoreToDo(brokers: Brokers, world: World): Promise<number> {
   const leader = await brokers.leaderOf(resultsOf(world))
   await world.ask(26)
@@ -162,7 +162,7 @@ async function leaderWithMoreToDo(brokers: Brokers, world: World): Promise<numbe
   return leader
 }
 
-/** Asks for some payouts whose commands are all in one of the two partitions. Returns their payoutIds. */
+/** Publishes some commands, all in one of the two partitions. Returns their payoutIds. */
 async function askIn(world: World, partition: number): Promise<string[]> {
   const partitionOf = Partitioners.DefaultPartitioner()
   const partitionMetadata = [0, 1].map((partitionId) => ({ partitionId, leader: 0 })) as PartitionMetadata[]
@@ -178,7 +178,7 @@ async function askIn(world: World, partition: number): Promise<string[]> {
   return commands.map(({ payoutId }) => payoutId)
 }
 
-/** So that no number is also one of those that are asked for meanwhile. */
+/** Keeps these numbers apart from those requested meanwhile. */
 const FAR_FROM_ONE_ANOTHER = 1_000
 
 const allPaid = (world: World, payoutIds: readonly string[]) =>
@@ -204,7 +204,7 @@ const cuts = (wires: readonly Wire[]): number => wires.reduce((all, { cuts }) =>
 const isProduce = (bytes: Buffer): boolean =>
   bytes.length > 6 && bytes.readInt32BE(0) === bytes.length - 4 && bytes.readInt16BE(4) === 0
 
-/** Three brokers of its own fail in each of their ways, and the wires to them, while payouts flow. */
+/** Three brokers of its own, and the wires to them, fail in each of their ways while payouts flow. */
 export async function* brokers(bench: Bench): AsyncGenerator<Row> {
   const started = await Brokers.start(path.join(bench.dir, 'brokers'), bench.log)
   try {
@@ -222,7 +222,7 @@ export async function* brokers(bench: Bench): AsyncGenerator<Row> {
         const faults = await fault.make(started, world)
         const row = rowOf(
           { section: 'brokers', name: `Kafka on three brokers: ${fault.name}`, runs: 1, faults },
-          // A request that nobody answers any more is given up late.
+          // payoutd takes long to give up a request without an answer.
           await world.verdict({ signal: bench.signal, patienceMs: 3 * PATIENCE_MS }),
         )
         yield withWrong(row, started.lost.splice(0))

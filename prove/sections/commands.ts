@@ -17,20 +17,20 @@ import { furtherMerchants, MERCHANT_ID } from '../world/merchants.ts'
 import { setFaults } from '../world/sandbox-faults.ts'
 import { commandOf, MIX, World } from '../world/world.ts'
 
-/** One merchant is enough for what a person does. */
+/** One merchant is enough for a person's acts. */
 const ONE = [{ merchantId: MERCHANT_ID }]
 const OF = ['--merchant', MERCHANT_ID]
 const BY = ['--by', 'Meera Iyer', '--reason', 'tried by the prover']
 const DECIDED = [...BY, '--yes']
 
-/** A command, or something that a running payoutd does only now and then, and the crash points in it. */
+/** A command, or a rare act of a running payoutd, and the crash points in it. */
 type Act = {
   points: readonly Point['name'][]
-  /** Does it, dies at the crash, and does it again. Throws what was not as it must be. */
+  /** Does it, dies at the crash, and does it again. Throws if the result is wrong. */
   try: (world: World, crash: Crash) => Promise<void>
 }
 
-/** Runs a command, which dies, and again, which must not mind. */
+/** Runs a command, which dies, and runs it again, which must work. */
 const command = (
   points: readonly Point['name'][],
   argsOf: (world: World) => Promise<readonly string[]>,
@@ -41,14 +41,14 @@ const command = (
     const { exit } = await world.command(args, crash)
     if (exit !== 'SIGKILL') throw new Missed(`${args.slice(0, 2).join(' ')} ended with ${exit}`)
     const again = await world.command(args)
-    // A second run may say that it was done before: that is no success, and no stack either.
+    // A second run may say that it was done before: that is neither a success nor a stack trace.
     if (/\n\s+at /.test(again.proc.tail(30))) throw new Error(`${args.join(' ')}: ${again.proc.tail(30)}`)
   },
 })
 
 class Missed extends Error {}
 
-/** As time does a minute after whoever had it died. */
+/** As time does a minute after the owner of a turn dies. */
 const endTurns = sql<object>`delete from kept_callback_turns`
 const anomalyIds = sql<{ kind: string }, { anomalyId: string; payoutId: string }>`
   select anomaly_id::text, payout_id from anomalies where kind = ${'kind'} and acknowledged_at is null`
@@ -61,7 +61,7 @@ const isIn = (world: World, payoutId: string, state: string): Promise<void> =>
 let files = 0
 const accountOf = (number: number): string => `50109${String(number).padStart(8, '0')}`
 
-/** A payroll of a few rows that nobody has seen before. */
+/** A payroll of a few new rows. */
 function payroll(world: World): string {
   const file = path.join(world.dir, `payroll-${++files}.csv`)
   const rows = Array.from({ length: 8 }, (_, i) => {
@@ -393,7 +393,7 @@ async function dieAndStartAgain(world: World, crash: Crash): Promise<void> {
 let newcomers = 0
 let rotations = 0
 
-/** The keys of a world with a new one, by which is sealed from then on. */
+/** The world's keys plus a new one, which seals from then on. */
 const withFurtherKey = ({ settings }: World): string =>
   `${settings.ENCRYPTION_KEYS},${2 + (rotations++ % 200)}:${randomBytes(32).toString('base64')}`
 
@@ -402,7 +402,7 @@ const reconcile = () => {
   return ['reconcile', ...OF, '--from', from, '--to', new Date().toISOString(), '--rate', '500']
 }
 
-/** A database that refuses what the gateway says, and takes it again. */
+/** A database that refuses the gateway's reports, and later accepts them again. */
 const refusePaid = sql<object>`alter table payouts add constraint refused check (state <> 'paid') not valid`
 const takePaid = sql<object>`alter table payouts drop constraint refused`
 
@@ -420,7 +420,7 @@ const insertLarge = sql<{ topic: string; eventId: string; value: Buffer }>`
   values (0, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
 const refused = sql<object>`select 1 from outbox_refused`
 
-/** A message that Kafka refuses, for the relay to find. */
+/** Queues a message that Kafka refuses, for the relay to find. */
 async function insertRefused({ db, config }: World): Promise<void> {
   const { events: topic } = topicNames(config.topicPrefix)
   await db.run(insertLarge, { topic, eventId: randomUUID(), value: Buffer.alloc(2_000_000) })
@@ -440,7 +440,7 @@ async function paidOrder({ gateway }: World): Promise<GatewayOrder> {
   return paid as GatewayOrder
 }
 
-/** Everything is read again. */
+/** Makes intake read everything again. */
 const forgetPlaces = sql<object>`delete from intake_offsets`
 const outbox = sql<object, { position: bigint }>`select position from outbox limit 1`
 
@@ -454,10 +454,10 @@ async function contradiction(world: World): Promise<{ anomalyId: string; payoutI
   return found as { anomalyId: string; payoutId: string }
 }
 
-/** Points that only commands pass, and those that payoutd passes on rare days. */
+/** Points that only commands pass, and those that payoutd passes rarely. */
 export const COMMAND_POINTS = DEEDS.flatMap(({ points }) => points)
 
-/** For every such point: SIGKILL there, the same command again, and what comes of it in the end. */
+/** For every such point: SIGKILL there, the same command again, and a check of the final result. */
 export async function* commands(bench: Bench): AsyncGenerator<Row> {
   if (bench.quick) return
   const world = await World.open({ ...bench, name: 'commands', sandbox: { latencyMs: 5 } })

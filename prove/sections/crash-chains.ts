@@ -9,7 +9,7 @@ const SECTION = 'crash points'
 const SEED = 20261121
 const PAIRS = 60
 const LIVES = 60
-/** A point that a life does not reach in this time is left for the next. */
+/** A point that one life does not reach in this time is left for the next. */
 const LIFE_MS = 8_000
 
 /** The same points for the same seed. */
@@ -19,7 +19,7 @@ const drawn = (count: number) =>
     seed: SEED,
   })
 
-/** A second crash while the first is being recovered from, at points drawn at random. */
+/** A second crash during the recovery from the first, at random points. */
 async function pairs(bench: Bench): Promise<Row> {
   const world = await World.open({ ...bench, name: 'crash-pairs' })
   let crashes = 0
@@ -54,7 +54,10 @@ async function pairs(bench: Bench): Promise<Row> {
   }
 }
 
-/** One life after the other, each ended at a random point, at the first to the tenth time, while payouts keep coming. */
+/**
+ * One life after the other, each ended at a random point, at the first to the tenth arrival, while new payouts keep
+ * coming.
+ */
 async function underLoad(bench: Bench): Promise<Row> {
   const world = await World.open({ ...bench, name: 'crash-load' })
   const done = new AbortController()

@@ -10,13 +10,13 @@ import { COMMAND_POINTS } from './commands.ts'
 import { RECOVERY_POINTS } from './restored.ts'
 
 const SECTION = 'crash points'
-/** How long a process gets to reach its crash point before the run is said to have missed it. */
+/** How long a process may take to reach its crash point before the run counts as missed. */
 const REACH_WITHIN_MS = 20_000
 const PER_RUN = 13
 
 /**
- * What a running payoutd passes while it pays, and in which role; null: in every one. The rest is passed by
- * commands, or with payins.
+ * The points that a running payoutd passes while it pays, with the role; null: any role. Commands or payins pass
+ * the rest.
  */
 const ROLE_OF: Readonly<Partial<Record<Point['name'], string | null>>> = {
   'prove keys': null,
@@ -41,13 +41,13 @@ const ROLE_OF: Readonly<Partial<Record<Point['name'], string | null>>> = {
 }
 export const SERVE = Object.keys(ROLE_OF) as Point['name'][]
 
-/** What the sections of the prover reach, all together. */
+/** All points that the prover's sections reach. */
 export const TRIED = [...SERVE, ...COMMAND_POINTS, ...RECOVERY_POINTS]
 
 /** Reached only while callbacks wait for their commit. */
 const LAG = 'report lag'
 
-/** Those after which most is at stake. */
+/** The points with the most at stake. */
 const QUICK = new Set([
   ...['take in commands', 'claim', 'settle payouts'].map((name) => `after commit ${name}`),
   'under way apply',
@@ -57,8 +57,8 @@ const QUICK = new Set([
 const ROLES = ['intake', 'dispatch', 'outcomes', 'relay']
 
 /**
- * For every point: SIGKILL there, start again, run to the end, check. Once with all roles in one process,
- * once with a process for each role, of which the one that passes the point dies.
+ * For every point: SIGKILL there, start again, run to the end, check. Once with all roles in one process, once with
+ * a process per role, of which the one that passes the point dies.
  */
 export async function* crashPoints(bench: Bench): AsyncGenerator<Row> {
   const all = allPoints()
@@ -109,7 +109,7 @@ async function diesAt({ name }: Point, proc: Proc, world: World): Promise<boolea
 
 const lockHistory = sql<object>`lock table history in share mode`
 
-/** Every transaction that changes a payout waits, again and again. */
+/** Every transaction that changes a payout waits, repeatedly. */
 async function holdUpCommits(world: World, until: Promise<unknown>): Promise<void> {
   let isOver = false
   const over = until.then(() => {

@@ -13,7 +13,7 @@ import type { World } from '../world/world.ts'
 const SECTION = 'dependencies'
 const MINUTES_MS = 120_000
 
-/** What a run does to one dependency while payouts flow; returns how many faults that was. */
+/** A fault of one dependency while payouts flow; returns how many faults it made. */
 type DependencyOutage = {
   name: string
   make: (world: World, wires: Wires, bench: Bench) => Promise<number>
@@ -215,7 +215,7 @@ const TROUBLES: readonly DependencyOutage[] = [
   ...['500', 'garbage', 'unsigned', 'wrongly-signed', 'reset', 'hang'].map((fault) => ({
     name: `gateway: a third of its answers: ${fault}`,
     make: async (world: World) => {
-      // The balance carries no signature that could be wrong.
+      // The balance has no signature that could be wrong.
       const signed = fault.includes('signed')
       const operations = ['apply', 'queryPayout', ...(signed ? [] : ['queryBalance'])]
       const struck = operations.map((operation) => ({
@@ -241,7 +241,7 @@ const backends = sql<{ name: string; limit: number }, { pid: number }>`
 const lockOne = sql<{ payoutId: string }, object>`
   select from payouts where payout_id = ${'payoutId'} for update`
 
-/** What the quick form runs of it. */
+/** The part that the quick form runs. */
 const QUICK = new Set(['Postgres: connection cut during a commit, outcome unknown'])
 
 /** Each dependency fails in each of its ways while payouts flow. */

@@ -11,7 +11,7 @@ import { Wire } from '../world/wire.ts'
 import { MIX, World } from '../world/world.ts'
 
 const RECOVER = ['recover', '--by', 'Asha Rao', '--reason', 'the primary was lost', '--rate', '200', '--yes']
-/** Each is asked for once at a gateway that takes it: a second apply would pay again. */
+/** Send each only once to a gateway that accepts it: a second apply would pay again. */
 const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
 
 const fenced = sql<object, { reason: string }>`
@@ -19,8 +19,8 @@ const fenced = sql<object, { reason: string }>`
 const known = sql<object, { count: number }>`select count(*)::int as count from payouts where attempt > 0`
 
 /**
- * The primary is killed while payouts are sent, and an asynchronous standby that lacks some seconds of them takes over at
- * the same address. payoutd runs all the while, at a gateway that pays an order as often as it is asked for it.
+ * Kills the primary while payoutd sends payouts; an asynchronous standby that lacks its last seconds takes over at
+ * the same address. payoutd keeps running, at a gateway that pays an order as often as asked.
  */
 export async function* failover(bench: Bench): AsyncGenerator<Row> {
   const name = 'Postgres: primary killed, and a standby promoted that lacks the last commits'
@@ -35,7 +35,7 @@ export async function* failover(bench: Bench): AsyncGenerator<Row> {
   const address = new URL(primary.databaseUrl)
   address.host = `127.0.0.1:${wire.port}`
   const stack = { ...bench.stack, databaseUrl: address.href }
-  // So that a part of what waits is sent when the standby takes over, and a part is not.
+  // So that only a part of the queue is sent when the standby takes over.
   const world = await World.open({
     ...{ ...bench, stack, name: 'failover', eachMerchant: { ratePerSecond: 10 }, review: 'any' },
   })

@@ -23,7 +23,7 @@ const FULLNESSES: readonly Fullness[] = [
   {
     name: 'disk full, the write-ahead log cannot grow, and the server stops',
     whileFull: async ({ databaseUrl }) => {
-      // The new file of the log finds no room.
+      // Postgres's next log file finds no room.
       await eventually('Postgres stopped', () =>
         withSession(databaseUrl, (session) => session.query('select pg_switch_wal()')).then(
           () => false,
@@ -37,7 +37,7 @@ const FULLNESSES: readonly Fullness[] = [
 
 /** Fills the disk of Postgres for seconds, repeatedly, while payouts flow. It needs the right to mount a disk. */
 export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
-  // Outside of the prover's own folder: a disk that a killed prover left there would keep it from being emptied.
+  // Outside the prover's own folder: a disk left by a killed prover would keep that folder from being emptied.
   const layout = layoutOf(mkdtempSync(path.join(tmpdir(), 'payoutd-full-disk-')))
   const disk = SmallDisk.mount(layout.data, DISK_MB)
   try {
@@ -92,7 +92,7 @@ const canWrite = ({ databaseUrl }: Stack): Promise<boolean> =>
     () => false,
   )
 
-/** By Postgres's own word, in its log or in that of before its last start. */
+/** By Postgres's own log, the current one or that of the run before. */
 const wasFull = (logs: string): boolean =>
   ['postgres.log', 'postgres.log.1']
     .map((name) => path.join(logs, name))

@@ -13,7 +13,7 @@ import { MIX, World, type WorldOptions } from '../world/world.ts'
 
 const SECTION = 'hostile order'
 
-/** What the gateway's word comes in the wrong order, number or amount for, and what must come of it. */
+/** What the gateway reports in the wrong order, number or amount, and the required result. */
 type HostileStory = {
   name: string
   quick?: true
@@ -21,15 +21,15 @@ type HostileStory = {
   play: (world: World, bench: Bench) => Promise<Played>
 }
 type Played = {
-  /** Callbacks, answers and queries that came as they should not. */
+  /** Irregular callbacks, answers and queries. */
   hostile: number
-  /** Every anomaly that must be kept and published, as `kind order`; each may come more than once. */
+  /** Every anomaly that payoutd must keep and publish, as `kind order`; each may come more than once. */
   anomalies: readonly string[]
-  /** What else is not as it must be, in words. */
+  /** What else is wrong, as text. */
   wrong: readonly string[]
 }
 
-/** Only what the prover posts ends a payout, for so long that it comes first; then queries do. */
+/** At first only the prover's callbacks end a payout, so that they come first; later queries do. */
 const BY_HAND = { dialect: { queryAfterMs: [4_000] } }
 const UNTOLD = [MIX['never called back']]
 const SUCCESS_THEN_DENIED = '9999000012'
@@ -170,7 +170,7 @@ const STORIES: readonly HostileStory[] = [
           failed.map((fields) => postCallback(world, fields, { endpoint, key })),
         )),
       ]
-      // One after the other: of those whom nobody here knows, payoutd has a few in hand at once.
+      // One after the other: payoutd handles only a few callbacks for unknown orders at once.
       for (const fields of failed)
         wrong.push(...(await answers(404, [postCallback(world, fields, { endpoint: 'nobody' })])))
       const anomalies = orders.map(({ mchOrderNo }) => `unknown-order ${mchOrderNo}`)
@@ -250,7 +250,7 @@ const STORIES: readonly HostileStory[] = [
       try {
         world.reachGatewayAt(`http://127.0.0.1:${wire.port}`)
         const orders = await untold(world, 6)
-        // One that is heard before the callback would be the first word.
+        // An answer before the callback would be the first report.
         wire.hold()
         await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', next: orders.length }])
         await eventually('answers under way', async () => (await faultsLeft(world)).length === 0)
@@ -316,7 +316,7 @@ const STORIES: readonly HostileStory[] = [
     name: 'one merchant’s gateway does not answer, and every payout of the other merchant ends meanwhile',
     play: async (world) => {
       const [merchant, hanging] = world.merchants as [WorldMerchant, WorldMerchant]
-      // Its gateway has to do well before it is sent more than one at a time.
+      // Its gateway has to do well before payoutd sends it more than one at a time.
       await startAndAsk(world, 13, [MIX.usual])
       await ended(world)
       const hangs = { fault: 'hang', mchId: hanging.mchId, percent: 100 }
@@ -358,7 +358,7 @@ const isOpenOf =
   (kept: LedgerRecord): boolean =>
     kept.merchantId === merchantId && OPEN.has(kept.state)
 
-/** How many payouts of a merchant have not ended within the time that one beside a gateway that hangs is given. */
+/** How many payouts of a merchant have not ended within the time allowed beside a gateway that hangs. */
 async function stillOpen(world: World, { merchantId }: WorldMerchant): Promise<number> {
   const left = () =>
     among(world, (kept) => kept.merchantId === merchantId && kept.state !== 'paid' && kept.state !== 'failed')
@@ -366,7 +366,7 @@ async function stillOpen(world: World, { merchantId }: WorldMerchant): Promise<n
   return left()
 }
 
-/** What the gateway says comes too early, too late, too often, about something else, or as its contrary. */
+/** The gateway reports too early, too late, too often, about another order, or the opposite. */
 export async function* hostileOrder(bench: Bench): AsyncGenerator<Row> {
   for (const [i, story] of STORIES.filter(({ quick }) => !bench.quick || quick).entries()) {
     bench.signal.throwIfAborted()
@@ -388,7 +388,7 @@ async function startAndAsk(world: World, count: number, accounts: readonly strin
   await world.ask(count, accounts)
 }
 
-/** Payouts that the gateway has paid and answered, and of which nobody has told payoutd so. */
+/** Payouts that the gateway has paid, without any report to payoutd yet. */
 async function untold(world: World, count: number): Promise<GatewayOrder[]> {
   await startAndAsk(world, count, UNTOLD)
   await eventually('accepted payouts', async () => {
@@ -404,7 +404,7 @@ const asFailed = (order: GatewayOrder): Record<string, string> => ({
   ...{ status: '3', channelPayNo: '', errorMessage: 'not so' },
 })
 
-/** How many payouts of the ledger are so. */
+/** How many payouts of the ledger match. */
 const among = async (world: World, is: (kept: LedgerRecord) => boolean): Promise<number> =>
   (await world.kept()).filter(is).length
 
@@ -416,11 +416,11 @@ const from = (source: string, history: readonly LedgerEvidence[]) =>
 const saidBy = (source: string, history: readonly LedgerEvidence[]): number =>
   from(source, history).reduce((sum, { times }) => sum + times, 0)
 
-/** An answer to apply that moved nothing, of a payout that a callback has ended. */
+/** An answer to apply that changed nothing, for a payout that a callback has ended. */
 const isOvertaken = ({ source, version }: LedgerEvidence, history: readonly LedgerEvidence[]): boolean =>
   source === 'APPLY' && version === null && from('CALLBACK', history).some((each) => each.version !== null)
 
-/** Waits until all have ended, and tells how. */
+/** Waits until all have ended, and returns how. */
 async function ended(world: World): Promise<Map<string, string>> {
   await world.verdict()
   return new Map((await world.kept()).map(({ payoutId, ...kept }) => [payoutId, endOf(kept)]))
@@ -429,7 +429,7 @@ async function ended(world: World): Promise<Map<string, string>> {
 const endOf = ({ state, version }: Pick<LedgerRecord, 'state' | 'version'>): string =>
   `${state} as version ${version}`
 
-/** Ends that are not what they were. */
+/** Ends that have changed. */
 async function changedSince(world: World, before: ReadonlyMap<string, string>): Promise<string[]> {
   return (await world.kept())
     .filter(({ payoutId, ...kept }) => before.get(payoutId) !== endOf(kept))
@@ -447,7 +447,7 @@ async function endedAs(world: World, state: string): Promise<string[]> {
 const short = (what: string, found: number, wanted: number): string[] =>
   found === wanted ? [] : [`${what}: ${found} instead of ${wanted}`]
 
-/** Answers with another HTTP status. */
+/** Posts with another HTTP status as answer. */
 const answers = async (status: number, posts: readonly Promise<number>[]): Promise<string[]> =>
   (await Promise.all(posts))
     .filter((answered) => answered !== status)
@@ -462,7 +462,7 @@ const each = async (world: World, kind: string): Promise<string[]> => {
 const kept = sql<object, { kind: string; orderNo: string | null; whole: boolean }>`
   select kind, order_no, coalesce(exchange ? 'request' or exchange ? 'response', false) as whole from anomalies`
 
-/** Anomalies that are missing, not asked for, not published, or kept without what was said. */
+/** Anomalies that are missing, unexpected, unpublished, or kept without the evidence. */
 async function compareAnomalies(
   world: World,
   told: readonly PublishedAnomaly[],

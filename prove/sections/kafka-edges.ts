@@ -1,7 +1,7 @@
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { compressedCommands, refusedMessages } from '../scenes/kafka-edges.ts'
 
-/** What Kafka hands in and refuses, beside what payoutd and its producers mean to say. */
+/** What Kafka delivers and refuses beyond the messages of payoutd and its producers. */
 export async function* kafkaEdges(bench: Bench): AsyncGenerator<Row> {
   for (const { name, play } of [compressedCommands, refusedMessages]) {
     bench.signal.throwIfAborted()

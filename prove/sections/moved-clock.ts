@@ -10,12 +10,18 @@ import { World } from '../world/world.ts'
 /** Where Debian's package `libfaketime` puts it. */
 const LIBRARY = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
-/** By how many seconds the clock is off, one after the other: by much only forward, as what is due later comes later. */
+/**
+ * Clock offsets in seconds, one after the other. Large jumps go only forward, as a backward one would delay
+ * everything due.
+ */
 const OFFSETS = [-2, 60, 55, 3_600, 3_595]
 
 const databaseNow = sql<object, { now: number }>`select now() as now`
 
-/** The clock of Postgres jumps while payouts flow: leases, grace and deadlines go by it. Only where libfaketime is. */
+/**
+ * The clock of Postgres jumps while payouts flow: leases, grace and deadlines follow it. Only if libfaketime is
+ * installed.
+ */
 export async function* movedClock(bench: Bench): AsyncGenerator<Row> {
   if (bench.quick) return
   if (!existsSync(LIBRARY)) return bench.tell('not tried: that takes the package libfaketime (Debian)')

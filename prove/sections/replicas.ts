@@ -5,12 +5,12 @@ import { MIX, World } from '../world/world.ts'
 
 const SECTION = 'replicas'
 
-/** Kinds of process as an installation mixes them; one of each answers callbacks behind the same address. */
+/** Kinds of process that an installation may mix; one of each answers callbacks behind the same address. */
 const KINDS = ['intake,dispatch,outcomes,relay', 'dispatch,relay', 'intake,dispatch', 'dispatch']
 
 /**
- * One to eight processes that join and leave while payouts flow: the first has all roles and the callback endpoint, the
- * others share everything else. `leave` is how one goes.
+ * One to eight processes that join and leave while payouts flow: the first has all roles and the callback endpoint,
+ * the others share everything else. `leave` is how a process ends.
  */
 async function crowd(bench: Bench, name: string, count: number, leave: 'SIGTERM' | 'SIGKILL'): Promise<Row> {
   const world = await World.open({ ...bench, name })
@@ -21,7 +21,7 @@ async function crowd(bench: Bench, name: string, count: number, leave: 'SIGTERM'
     const others: Proc[] = []
     for (let i = 1; i < count; i++) {
       await world.ask(26)
-      // A second callback endpoint would need a second port; callbacks to one address are what a gateway knows.
+      // A second callback endpoint would need a second port, but a gateway calls back to one address.
       others.push(await world.start({ roles: KINDS[1 + (i % (KINDS.length - 1))] ?? 'dispatch' }))
       await delay(300)
     }
@@ -47,7 +47,7 @@ async function crowd(bench: Bench, name: string, count: number, leave: 'SIGTERM'
   }
 }
 
-/** One process believes that it is an hour later, another that it is an hour earlier. */
+/** One process's clock is an hour ahead, another's an hour behind. */
 async function wrongClocks(bench: Bench): Promise<Row> {
   const world = await World.open({ ...bench, name: 'clocks' })
   try {
@@ -64,7 +64,7 @@ async function wrongClocks(bench: Bench): Promise<Row> {
   }
 }
 
-/** A process sleeps past its lease with calls under way, wakes up, and finds that others did its work. */
+/** A process sleeps past its lease with calls in flight, wakes up, and finds that others did its work. */
 async function sleepers(bench: Bench): Promise<Row> {
   const world = await World.open({ ...bench, name: 'sleepers' })
   let faults = 0

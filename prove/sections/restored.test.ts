@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/platform/log.ts'
 import type { Bench } from '../matrix.ts'
 import { restored } from './restored.ts'
 
-test('after a restore, payoutd recover lets everything end as the gateway has it, and nobody is paid twice', async (t) => {
+test('after a restore, payoutd recover lets every payout end as at the gateway, and none is paid twice', async (t) => {
   const dir = mkdtempSync(path.join(tmpdir(), 'restored-'))
   t.after(() => rmSync(dir, { recursive: true }))
   const { TEST_DATABASE_URL, TEST_KAFKA_BROKERS, TEST_SCHEMA_REGISTRY_URL } = process.env

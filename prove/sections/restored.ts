@@ -7,12 +7,12 @@ import { Backup } from '../world/backup.ts'
 import { MIX, World } from '../world/world.ts'
 
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
-/** Each is asked for once at a gateway that takes it: a second apply would pay again. */
+/** Send each only once to a gateway that accepts it: a second apply would pay again. */
 const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
-/** Its first apply is not taken, and a second one would be paid. */
+/** The gateway does not accept its first apply, and would pay a second one. */
 const NOT_TAKEN = MIX['not taken, hangs once']
 
-/** What `payoutd recover` alone passes, in the order in which it does. */
+/** The points that only `payoutd recover` passes, in order. */
 export const RECOVERY_POINTS: readonly Point['name'][] = [
   'fence merchants',
   'list open payouts',
@@ -42,8 +42,8 @@ const STORIES: readonly RestoredStory[] = [
 const waiting = sql<object, { count: number }>`select count(*)::int as count from payouts where ready`
 
 /**
- * Postgres comes back as it was before most payouts were sent, while Kafka and a gateway that pays an order as often as
- * it is asked for it went on. `payoutd recover` fences, asks and resumes.
+ * Restores Postgres to a state before most payouts were sent, while Kafka and a gateway that pays an order as often
+ * as asked went on. `payoutd recover` fences, queries and resumes.
  */
 export async function* restored(bench: Bench): AsyncGenerator<Row> {
   for (const story of bench.quick ? STORIES.slice(0, 1) : STORIES) {
@@ -53,7 +53,7 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
     const world = await World.open({
       ...bench,
       name: `restored-${story.slug}`,
-      // So that a part of what waits is sent, and a part is not.
+      // So that only a part of the queue is sent.
       eachMerchant: { ratePerSecond: 10 },
       review: 'any',
     })
@@ -73,8 +73,8 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
 }
 
 /**
- * The backup holds some payouts that have ended, some that wait, and knows nothing of others. Of those that wait, some are
- * cancelled and some called failed by a person, which the restored database knows nothing of.
+ * The backup contains some payouts that have ended and some that wait, and lacks others. Of those that wait, a
+ * person cancelled some and failed some; the restored database does not know that.
  */
 async function play(world: World, bench: Bench, { untilEnded, crashes }: RestoredStory): Promise<void> {
   await (await world.start()).up()

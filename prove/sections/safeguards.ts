@@ -15,7 +15,7 @@ import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
 
-/** Which story tells that a safeguard is missing. */
+/** The story that shows the lack of each safeguard. */
 const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'intent before send': scenes.crashUnderWay,
   'lease check before sending': scenes.frozenPastItsLease,
@@ -51,12 +51,12 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'an ended lease is unknown': scenes.crashBeforeAnswers,
 }
 
-/** Those that are told within seconds. */
+/** Those that show within seconds. */
 const QUICK = new Set(['signature check', 'first report counts'])
 
 /**
- * Each story with payoutd whole, which must come out right, and then without each safeguard that it is about,
- * which must not: a matrix that could not tell would prove nothing.
+ * Plays each story with the whole payoutd, which must come out right, and then without each of its safeguards,
+ * which must not: a matrix that does not notice would prove nothing.
  */
 export async function* safeguards(bench: Bench): AsyncGenerator<Row> {
   const missing = Object.entries(TOLD_BY).filter(([name]) => !bench.quick || QUICK.has(name))

@@ -18,16 +18,16 @@ const USUAL_MINUTES = 60
 const MINUTE_MS = 60_000
 const SEED = 20_261_121
 
-/** What the checker is given at once: the prover keeps all that was said about it in memory. */
+/** How much the checker gets at once: the prover keeps all evidence about it in memory. */
 const LAP_MS = 3 * MINUTE_MS
 const SETTLED_WITHIN_MS = 120_000
 
 const TOP_SPEED_MS = 20_000
 const WARM = 1_000
-/** More than payoutd can get done between two looks. */
+/** More than payoutd can process between two looks. */
 const BACKLOG = 4_000
 
-/** A gateway that costs next to nothing, has money for all, and comes again with what it could not deliver. */
+/** A gateway that costs next to nothing, has money for all, and retries what it could not deliver. */
 const FAST = {
   sandbox: {
     balance: 10n ** 14n,
@@ -35,7 +35,7 @@ const FAST = {
     latencyMs: 5,
     callbackRetries: [1, 1, 2, 2, 5, 5, 10, 10, 20, 20],
   },
-  // A busy process takes its time from a claim to the send.
+  // A busy process takes a while from a claim to the send.
   dialect: {
     leaseMs: 10_000,
     absence: { graceMs: 10_500, confirmations: 2 },
@@ -43,25 +43,26 @@ const FAST = {
   },
 }
 
-/** One in ten is of the kinds that go wrong; a "failed" after "paid" comes only after that was acknowledged. */
+/** One in ten is of the kinds that go wrong; a "failed" after "paid" comes only after the "paid" was acknowledged. */
 const ODD = [...Object.values(MIX), '9999000012', '9999000014']
 const ACCOUNTS = ODD.flatMap((odd) => [...Array<string>(9).fill(MIX.usual), odd])
 
-/** What the gateway does all the time to a tenth of what one merchant says and hears. */
+/** The gateway's constant faults, for a tenth of one merchant's traffic. */
 const misbehaving = (mchId: string | undefined): object[] => [
   { fault: 'hang', operation: 'apply', percent: 10, mchId },
   { fault: 'wrongly-signed', operation: 'queryPayout', percent: 10, mchId },
   { fault: 'contradictory-callback', operation: 'payoutCallback', percent: 10, mchId },
 ]
 
-/** One payout in so many is of the two kinds that the gateway never takes. */
+/** One payout in this many is of the two kinds that the gateway never accepts. */
 const ONE_NEVER_TAKEN = 75
-/** A trouble leaves a person at most so many to decide: what a merchant has on its way. */
+/** The most payouts that one fault leaves to a person: what a merchant has in flight. */
 const ON_THEIR_WAY = 64
 
 /**
- * Half the top speed for long for two merchants, of which one's gateway misbehaves, while one thing after the other goes wrong; then everything is checked, and
- * whether what payoutd uses stays what it was. The quick form has none of it.
+ * Runs two merchants for long at half the top speed, one of them with a misbehaving gateway, with one fault after
+ * the other; then checks everything, and whether payoutd's resource use stayed the same. The quick form leaves it
+ * out.
  */
 export async function* soak(bench: Bench): AsyncGenerator<Row> {
   if (bench.quick) return
@@ -70,7 +71,7 @@ export async function* soak(bench: Bench): AsyncGenerator<Row> {
   yield await soakAt(Math.max(1, Math.floor(perSecond / 2)), perSecond, bench)
 }
 
-/** Payouts that end in a second when there is always more to do and nothing goes wrong. */
+/** Payouts that end per second when there is always more to do and nothing goes wrong. */
 async function topSpeed(bench: Bench): Promise<number> {
   const world = await World.open({ ...bench, name: 'soak-top-speed', ...FAST })
   try {
@@ -161,7 +162,7 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
   }
 }
 
-/** So many ms of load and troubles, then none of both until everything has ended, and what came of it. */
+/** This many ms of load and faults, then neither until everything has ended, and the result. */
 async function lap(
   soaked: Soaked,
   perSecond: number,
@@ -180,7 +181,7 @@ async function lap(
   return world.verdict({ signal, patienceMs: SETTLED_WITHIN_MS })
 }
 
-/** Two processes with all roles; callbacks come to the steady one. */
+/** Two processes with all roles; callbacks go to the steady one. */
 async function begin(world: World, wires: Soaked['wires']): Promise<Soaked> {
   const { settings } = world
   settings.PUBLIC_URL = `http://127.0.0.1:${settings.PUBLIC_PORT}`
@@ -194,7 +195,7 @@ async function begin(world: World, wires: Soaked['wires']): Promise<Soaked> {
   return { world, wires, procs, standing: [], revive, random: new Random(SEED) }
 }
 
-/** Asks for so many payouts a second for so many ms, whatever becomes of them. */
+/** Requests this many payouts a second for this many ms, whatever becomes of them. */
 async function load(
   world: World,
   perSecond: number,
@@ -212,7 +213,7 @@ async function load(
   }
 }
 
-/** Does it again and again, so many ms after one another, until it is stopped. */
+/** Repeats the work with pauses of this many ms, until it is stopped. */
 function every(ms: number, work: () => Promise<void>): { stop: () => Promise<void> } {
   const over = new AbortController()
   const going = (async () => {

@@ -25,8 +25,8 @@ import { Timers } from './time.ts'
 type Claimed = { orderNos: readonly (string | null)[] }
 
 /**
- * The simulation's own trouble: a connection that broke, a server that is away. Nothing else may be thrown. The product takes
- * it for what it is by PostgreSQL's code of a lost connection.
+ * A fault that the simulation causes: a broken connection, a server that is away. Nothing else may throw.
+ * PostgreSQL's code for a lost connection makes the product recognize it.
  */
 export class ActorFault extends pg.DatabaseError {
   override readonly code = '08006'
@@ -36,20 +36,20 @@ export class ActorFault extends pg.DatabaseError {
   }
 }
 
-/** What an actor waits for: the scheduler decides when it happens, and whether the actor hears of it. */
+/** What an actor waits for: the scheduler decides when it happens, and whether the actor learns of it. */
 export type Step = {
   actor: Actor
   kind: 'statement' | 'transaction' | 'send' | 'publish' | 'read'
   name: string
-  /** Does it; or, where `effective` is false, fails as it does when nothing came of it. */
+  /** Does it; if `effective` is false, fails as if nothing had come of it. */
   act: (effective: boolean) => Promise<unknown>
   hear: (outcome: { result: unknown } | { error: unknown }) => void
 }
 
-/** What an actor is in. */
+/** An actor's environment. */
 export type Surroundings = {
   readonly now: Instant
-  /** The settings of whoever starts now. */
+  /** The settings for an actor that starts now. */
   readonly merchants: ReadonlyMap<string, Merchant>
   readonly codec: Codec
   readonly topics: Topics
@@ -61,17 +61,17 @@ export type Surroundings = {
   readonly steps: Step[]
   readonly earlier: EarlierLedger
   setDatabaseClock(): void
-  /** What it had in memory is gone. Another process starts in its place. */
+  /** It loses its memory. Another process starts in its place. */
   crash(actor: Actor): void
-  /** The ledger is another one. */
+  /** The ledger has changed. */
   change(): void
   /** A request's bytes leave for the account of this mchId. */
   leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<SentRequest> }
-  /** Something happened that nobody made happen. */
+  /** Something failed that the simulation did not cause. */
   fail(error: unknown): void
 }
 
-/** Whoever works with the product's code in a simulated world: a process of payoutd, or a person's command. */
+/** An actor runs the product's code in a simulated world: a process of payoutd, or a person's command. */
 export abstract class Actor {
   readonly name: string
   readonly timers: Timers
@@ -81,7 +81,7 @@ export abstract class Actor {
   alive = true
   frozen = false
   protected readonly world: Surroundings
-  /** Those that it was started with. */
+  /** The settings it started with. */
   readonly merchants: ReadonlyMap<string, Merchant>
 
   constructor(name: string, world: Surroundings) {
@@ -106,7 +106,7 @@ export abstract class Actor {
 
   protected abstract run(): Promise<void>
 
-  /** Waits until the scheduler lets it happen. Who is gone never hears of anything. */
+  /** Waits until the scheduler lets it happen. An actor that is gone never learns of anything. */
   wait<T>(kind: Step['kind'], name: string, act: (effective: boolean) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.alive) return
@@ -119,8 +119,8 @@ export abstract class Actor {
   }
 
   /**
-   * The product's database, each statement and transaction of which is a step of the simulation. Once another server has
-   * taken over, the next of them is on a new connection, which the product looks at first.
+   * The product's database; each statement and transaction is a step of the simulation. After another server has
+   * taken over, the next one is on a new connection, which the product checks first.
    */
   database(): Database {
     const { postgres } = this.world
@@ -151,7 +151,7 @@ export abstract class Actor {
     work: (tx: Transaction) => Promise<T>,
   ): Promise<T> {
     const { world } = this
-    // What the work begins belongs to this actor; what the database's client begins does not.
+    // Work started here belongs to this actor; what the database's client starts does not.
     const inside = AsyncLocalStorage.snapshot()
     return this.wait('transaction', name, async (effective) => {
       await connect()
@@ -198,7 +198,7 @@ export abstract class Actor {
     }
   }
 
-  /** Whatever is wrong and was not made by the simulation is a bug. */
+  /** An error that the simulation did not cause is a bug. */
   protected log(): Logger {
     const none = () => undefined
     const error = (fields: { err?: unknown }, text: string) => {
@@ -218,7 +218,7 @@ export abstract class Actor {
   }
 }
 
-/** What is done all the time, and changes nothing that others wait for. */
+/** Routine work that changes nothing that others wait for. */
 const ROUTINE = /shards$|^keep balance$|^list open payouts$/
 const CHANGE = /\b(insert into|delete from|update\s+\w+(\s+\w+)?\s+set)\b/
 const isChange = ({ text }: { text: string }): boolean => CHANGE.test(text)

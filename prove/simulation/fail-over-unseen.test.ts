@@ -15,7 +15,7 @@ after(() => postgres.close())
 const RULES = { refusesDuplicates: false, processes: 1, hasPaid: true, isForgetful: false }
 const LOSES_AN_APPLY = 7
 
-test('what an unseen failover lost is not sent again by a true word about the next one', async () => {
+test('a true confirmation about a later failover does not send again what an unseen failover lost', async () => {
   takeTimers()
   const world = await SimulatedWorld.begin(RULES, WHOLE, postgres)
   await world.pass(3_000)

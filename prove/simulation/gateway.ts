@@ -11,11 +11,11 @@ export type Order = {
   mchOrderNo: string
   agentpayOrderId: string
   amount: bigint
-  /** Who is paid: account number, IFSC or VPA, name. */
+  /** The beneficiary: account number, IFSC or VPA, name. */
   payee: string
   status: 'processing' | 'success' | 'failed'
   timesPaid: number
-  /** Paid, and the money came back: the gateway calls it failed from then on. */
+  /** Paid, and the money came back: the gateway reports it as failed from then on. */
   returned: boolean
   takenAt: Instant
   /** Queries do not find it before. */
@@ -23,7 +23,7 @@ export type Order = {
   endedAt: Instant | null
 }
 
-/** What the gateway makes of an apply for an order that it does not have yet. */
+/** The gateway's possible reactions to an apply for a new order. */
 export const VERDICTS = [
   'accepts',
   'pays at once',
@@ -43,23 +43,23 @@ const STATUS = { processing: '1', success: '2', failed: '3' } as const
 export const FEE = 500n
 
 /**
- * The gateway as its contract describes it, with true books, at the wire: it takes signed bytes and gives signed
- * bytes. It shares no code with payoutd's client. Where it does not refuse duplicates, it pays one number twice.
+ * The gateway as its contract describes it, with true books, at the wire: it takes and gives signed bytes. It
+ * shares no code with payoutd's client. Unless it refuses duplicates, it pays one number twice.
  */
 export class Gateway {
   readonly accounts: ReadonlyMap<string, Account>
   readonly orders: Order[] = []
-  /** Callbacks that were not answered `success` yet. */
+  /** Callbacks not answered `success` yet. */
   callbacks: Callback[] = []
-  /** Every end of an order that it told of, signed: `PORDER success`. */
+  /** Every end of an order that it reported, signed: `PORDER success`. */
   readonly said = new Set<string>()
-  /** Order numbers that it refused, once and for all. */
+  /** Order numbers that it refused for good. */
   readonly refused = new Set<string>()
-  /** Until then queries find no order of anybody's, whatever it has. */
+  /** Until then queries find no order at all, whatever it has. */
   blindUntil: Instant = 0
-  /** Order numbers that it was asked to pay when the balance did not cover them. */
+  /** Order numbers with an apply that the balance did not cover. */
   readonly overdrawn = new Set<string>()
-  /** Of the next applies, one after the other; then it accepts. */
+  /** Its reactions to the next applies, one after the other; then it accepts. */
   readonly verdicts: CallbackVerdict[] = []
   #given = 0
   readonly #refusesDuplicates: boolean
@@ -75,7 +75,7 @@ export class Gateway {
     return this.orders.filter((order) => order.mchId === mchId && order.mchOrderNo === mchOrderNo)
   }
 
-  /** Takes a request in, and says what it does with it. */
+  /** Receives a request, and returns its reaction. */
   take({ path, body }: WireRequest, now: Instant): { reply: SimulatedReply; what: string } {
     const params = Object.fromEntries(new URLSearchParams(body))
     const account = this.accounts.get(params.mchId ?? '')
@@ -201,7 +201,7 @@ export class Gateway {
   }
 }
 
-/** Who a request, or a command, wants to be paid. */
+/** The payee of a request or a command. */
 export const payeeOf = (fields: {
   accountNo?: string
   accountName?: string | null

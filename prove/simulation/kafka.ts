@@ -6,19 +6,19 @@ import type { Registry, SchemaSubject } from '../../src/platform/registry/regist
 
 const PARTITIONS = 2
 
-/** Logs in memory, as a broker keeps them: each partition in order, and nothing is ever lost. */
+/** Logs in memory, as a broker keeps them: each partition in order, without any loss. */
 export class Kafka {
   /** `payout.commands`, by partition. */
   readonly commands: IncomingRecord[][] = Array.from({ length: PARTITIONS }, () => [])
-  /** What payoutd published, on whatever topic, in the order in which it came. */
+  /** What payoutd published, on any topic, in order of arrival. */
   readonly published: OutgoingRecord[] = []
 
-  /** Keys of which it refuses every message, as too large. */
+  /** Keys whose every message it refuses as too large. */
   readonly refusedKeys = new Set<string>()
-  /** Keys of messages that it ever refused: what it takes of them later comes out of order. */
+  /** Keys of messages that it ever refused: those that it accepts later come out of order. */
   readonly everRefused = new Set<string>()
 
-  /** Takes messages, and returns those that it refuses. */
+  /** Accepts messages, and returns those that it refuses. */
   publish(records: readonly OutgoingRecord[]): MessageRefusal[] {
     const refused = records.filter(({ key }) => this.refusedKeys.has(String(key)))
     this.published.push(...records.filter((record) => !refused.includes(record)))
@@ -26,7 +26,7 @@ export class Kafka {
     return refused.map((record) => ({ record, reason: 'MESSAGE_TOO_LARGE' }))
   }
 
-  /** What was published on a topic, as a consumer reads it. */
+  /** The messages of a topic, as a consumer reads them. */
   topic(name: string): IncomingRecord[] {
     return this.published
       .filter(({ topic }) => topic === name)
@@ -35,7 +35,7 @@ export class Kafka {
       }))
   }
 
-  /** Upstream produces a command. */
+  /** The upstream system produces a command. */
   append(partition: number, key: string, value: Buffer, timestamp: number): void {
     const log = this.commands[partition % PARTITIONS] as IncomingRecord[]
     const offset = BigInt(log.length)

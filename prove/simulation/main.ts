@@ -11,7 +11,7 @@ import type { Put } from './world.ts'
 type SimulationOptions = { seeds: number; seed: number; without?: true }
 
 const TELL_EVERY_MS = 1_000
-/** A run of fewer stories looks for something, and proves nothing that is worth keeping. */
+/** A shorter run looks for something, and proves nothing worth keeping. */
 const WORTH_KEEPING = 500
 
 await new Command('prove:simulation')
@@ -32,8 +32,8 @@ await new Command('prove:simulation')
   .parseAsync()
 
 /**
- * Goes on behind a story that broke. The first such story is told in its shortest form. Interrupted, it ends with the story
- * that it is in, and keeps what it came to.
+ * Goes on after a broken story, and shows the first such story in its shortest form. When interrupted, it finishes
+ * the current story and keeps its result.
  */
 async function prove(options: SimulationOptions, postgres: Postgres): Promise<boolean> {
   const ended = beginRun(options)
@@ -65,7 +65,7 @@ async function prove(options: SimulationOptions, postgres: Postgres): Promise<bo
   return failures.length === 0
 }
 
-/** A simulation that could not tell that a safeguard is missing would prove nothing. */
+/** A simulation that does not notice a missing safeguard would prove nothing. */
 async function proveWithout(options: SimulationOptions, postgres: Postgres): Promise<boolean> {
   const ended = beginRun(options)
   const told: SimulationRow[] = []
@@ -93,7 +93,7 @@ async function firstFailure(
   return null
 }
 
-/** One seed after the other, telling now and then how far it has come. */
+/** One seed after the other, with a progress report now and then. */
 function* seedsOf({ seed, seeds }: SimulationOptions, what: string): Generator<number> {
   const began = systemClock.monotonic()
   let told = began

@@ -22,7 +22,7 @@ const state = sql<object, { state: string; reason: string | null }>`
   select state, reason from payouts where payout_id = 'P1'`
 const decision = { by: 'meera', reason: 'asked the gateway', shown: null }
 
-test('that a payout which came to two ends over a restore is a person’s to decide about breaks nothing', async () => {
+test('the decision of a person on a payout with two ends over a restore breaks no invariant', async () => {
   takeTimers()
   const world = await SimulatedWorld.begin(RULES, WHOLE, postgres)
   const about = { merchantId: 'acme', payoutId: 'P1' }

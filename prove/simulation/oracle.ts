@@ -72,7 +72,7 @@ type HistoryRow = {
   toState: string
   reason: string | null
   source: string
-  /** It had been lost, and was read back when it was long over. */
+  /** The restore lost the payout, and it was read back long after its end. */
   readBack: boolean
 }
 const history = sql<object, HistoryRow>`
@@ -84,18 +84,18 @@ const attempts = sql<{ merchantId: string }, { payoutId: string; attempt: number
   select payout_id, attempt from attempts
   where merchant_id = ${'merchantId'} and owner <> 'recovery' order by 1, 2`
 
-/** What showed that the ledger has lost something. */
+/** The evidence that the ledger has lost something. */
 const losses = sql<object, { merchantId: string; reason: string }>`
   select merchant_id, detail as reason from anomalies where kind = 'never-sent' order by 1, 2`
 
 const isHeld = ({ toState, reason }: HistoryRow): boolean => toState === 'held' && reason === 'duplicate'
 
-/** As dialects/sandbox.json has it. */
+/** As in dialects/sandbox.json. */
 const LEASE_MS = 15_000
 
 const ENDS = ['paid', 'failed', 'rejected', 'cancelled']
 
-/** The messages as any consumer reads them, by the schemas that are published and nothing of payoutd's. */
+/** Reads the messages like any consumer, with the published schemas and nothing of payoutd's. */
 const TYPES = ['PayoutEvent', 'PayoutResult', 'PayoutAnomaly'].map((name) =>
   avro.Type.forSchema(
     JSON.parse(readFileSync(new URL(`../../schemas/${name}.avsc`, import.meta.url), 'utf8')),
@@ -117,13 +117,13 @@ type Anomaly = { merchantId: string; payoutId: string | null; kind: string }
 const OTHER_END = 'end-published'
 
 /**
- * A restore may have lost what was told between the version before and this one: of an end that was read back, nobody knows
- * more, and what a person is to decide about is above everything that was told.
+ * A restore may have lost what was published between the version before and this one: about an end that was read
+ * back, nothing more is known, and a decision left to a person is above everything published.
  */
 const standsAbove = ({ readBack, toState, reason }: HistoryRow): boolean =>
   readBack || (toState === 'review' && reason === OTHER_END)
 
-/** What is compared. */
+/** What the oracle compares. */
 type Books = {
   readonly gateway: Gateway
   readonly kafka: Kafka
@@ -131,29 +131,29 @@ type Books = {
   readonly topics: Topics
   readonly databaseAheadMs: number
   readonly rules: { refusesDuplicates: boolean }
-  /** Whose gateway account this is. */
+  /** The merchant of a gateway account. */
   merchantOf(mchId: string): string
 }
 
-/** Compares what payoutd says with the gateway's own books and with what was asked for. Shares no code with a decision. */
+/** Compares payoutd's reports with the gateway's own books and with the commands. Shares no code with a decision. */
 export class Oracle {
   readonly #world: Books
-  /** What upstream asked for first under each id. */
+  /** The first command that upstream sent under each id. */
   readonly #asked = new Map<string, PayoutCommand>()
   readonly #tamperedWith = new Set<string>()
   readonly #cancelledFirst = new Set<string>()
-  /** By payout that a person wants cancelled, its version then. */
+  /** By payout that a person wants cancelled: its version at that time. */
   readonly #cancelledAt = new Map<string, number>()
-  /** Payouts that a person had sent again, with another deadline. */
+  /** Payouts that a person sent again, with another deadline. */
   readonly #resent = new Set<string>()
   /** The ledger has lost something that was committed. */
   setBack = false
-  /** By merchant that is paused, the attempts that there were. */
+  /** By paused merchant, its attempts when the pause began. */
   readonly #paused = new Map<string, ReadonlySet<string>>()
   /** Order numbers whose bytes left. */
   readonly #sent = new Set<string>()
   readonly #names = new Map<string, string>()
-  /** Order numbers about which the story gives a person a reason to look. */
+  /** Order numbers that the story gives a person a reason to look at. */
   readonly #doubtful = new Set<string>()
 
   constructor(world: Books) {
@@ -166,12 +166,12 @@ export class Oracle {
     this.#names.set(orderNo, command.payoutId)
   }
 
-  /** By whom an order is known here. */
+  /** The payout of an order number. */
   payoutOf(orderNo: string): string {
     return this.#names.get(orderNo) ?? orderNo
   }
 
-  /** The gateway says of this order what does not fit. */
+  /** The gateway reports something about this order that does not fit. */
   doubts({ mchOrderNo }: { mchOrderNo: string }): void {
     this.#doubtful.add(mchOrderNo)
   }
@@ -182,25 +182,25 @@ export class Oracle {
     this.#doubtful.add(orderNo)
   }
 
-  /** Its cancellation is before its command. */
+  /** Its cancellation comes before its command. */
   cancelsFirst(command: PayoutCommand): void {
     this.#cancelledFirst.add(idOf(command))
   }
 
-  /** A person has asked to cancel it. */
+  /** A person has requested its cancellation. */
   async cancels(payout: { merchantId: string; payoutId: string }): Promise<void> {
     const id = idOf(payout)
     const row = (await this.#world.postgres.db.run(payouts, {})).find((each) => idOf(each) === id)
     if (row && !this.#cancelledAt.has(id)) this.#cancelledAt.set(id, row.version)
   }
 
-  /** A person has it sent again. */
+  /** A person sends it again. */
   resends(payout: { merchantId: string; payoutId: string }): void {
     this.#resent.add(idOf(payout))
     this.#cancelledAt.delete(idOf(payout))
   }
 
-  /** The bytes of an apply leave, so long after it was claimed. */
+  /** The bytes of an apply leave, this long after its claim. */
   sees(mchOrderNo: string | null, sinceClaimedMs: number): void {
     if (mchOrderNo === null) return
     this.#sent.add(mchOrderNo)
@@ -211,12 +211,12 @@ export class Oracle {
     )
   }
 
-  /** A merchant is paused: its attempts are those that there are now. */
+  /** A merchant is paused: its attempts are those of now. */
   async pauses(merchantId: string): Promise<void> {
     this.#paused.set(merchantId, await this.#attempts(merchantId))
   }
 
-  /** Its pause ends, or is lost with what the ledger lost. */
+  /** Its pause ends, or the ledger loses it. */
   async resumes(merchantId: string): Promise<void> {
     const before = this.#paused.get(merchantId)
     this.#paused.delete(merchantId)
@@ -224,7 +224,7 @@ export class Oracle {
       must(before?.has(attempt) === true, 'nothing is claimed while it is paused', () => `${attempt} was`)
   }
 
-  /** Another server took over, without what was committed last: pauses and requests to cancel are lost with it. */
+  /** Another server took over without the latest commits: pauses and cancellation requests are lost with them. */
   isSetBack(): void {
     this.setBack = true
     this.#paused.clear()
@@ -236,7 +236,7 @@ export class Oracle {
     return new Set(rows.map(({ payoutId, attempt }) => `attempt ${attempt} of ${payoutId}`))
   }
 
-  /** While the gateways of some hang, and nothing else is wrong: all others' payouts must have ended. */
+  /** While some gateways hang and nothing else is wrong: all other merchants' payouts must have ended. */
   async checkBeside(hanging: ReadonlySet<string>): Promise<void> {
     const held = new Set([...hanging].map((mchId) => this.#world.merchantOf(mchId)))
     for (const { merchantId, payoutId, state } of await this.#world.postgres.db.run(payouts, {}))
@@ -247,13 +247,13 @@ export class Oracle {
       )
   }
 
-  /** After every step: this must never be, whatever the ledger says. */
+  /** After every step: this must never happen, whatever the ledger says. */
   checkGateway(): void {
     const { gateway } = this.#world
     const paid = new Map<string, number>()
     for (const { mchId, mchOrderNo, timesPaid, status } of gateway.orders) {
       const key = `${this.#world.merchantOf(mchId)} ${mchOrderNo}`
-      // What it has taken and not paid yet, it will pay.
+      // It will pay what it has accepted and not paid yet.
       paid.set(key, (paid.get(key) ?? 0) + (status === 'processing' ? 1 : timesPaid))
     }
     for (const [key, times] of paid) {
@@ -318,7 +318,7 @@ export class Oracle {
         () => `for ${payoutId} the gateway has ${order.amount} paise to ${order.payee}`,
       )
     }
-    // What was published of another amount than the ledger has is for a person to look at.
+    // A person must look at a payout that was published with another amount than the ledger has.
     const differs = state === 'review' && this.#tamperedWith.has(orderNo ?? '')
     must(
       state === 'cancelled' || differs || !this.#cancelledFirst.has(idOf(row)),
@@ -327,7 +327,7 @@ export class Oracle {
     )
     const paid = orders.some(({ timesPaid }) => timesPaid > 0)
     const kept = orders.some(({ timesPaid, returned }) => timesPaid > 0 && !returned)
-    // A ledger that was set back asks the gateway: what it does not have was not sent.
+    // A ledger that was set back queries the gateway: an order it does not have was not sent.
     const sent = this.setBack ? orders.length > 0 : this.#sent.has(orderNo ?? '')
     must(state !== 'paid' || paid, 'what is said paid was paid', () => `${payoutId} was not`)
     must(state !== 'failed' || !kept, 'what is said failed was not paid', () => `${payoutId} was`)
@@ -355,7 +355,7 @@ export class Oracle {
     )
   }
 
-  /** Of payouts that are the same payment, all but one are held at first, unless the one did not pay. */
+  /** Of payouts that are the same payment, all but one are held at first, unless that one did not pay. */
   #checkHeld(rows: readonly PayoutRow[], told: readonly HistoryRow[]): void {
     const stories = Map.groupBy(told, idOf)
     const same = Map.groupBy(rows, (row) => {
@@ -374,7 +374,7 @@ export class Oracle {
     }
   }
 
-  /** Payouts of which it was told that an end was published, and then lost, which is not the one that the ledger came to. */
+  /** Payouts with a published end that was then lost, and that differs from the ledger's. */
   #otherEnds(): ReadonlySet<string> {
     const { kafka, topics } = this.#world
     const anomalies = kafka.published.flatMap(({ topic, value }) =>
@@ -448,7 +448,7 @@ export class Oracle {
 
   #checkAbsent({ merchantId, payoutId, at }: HistoryRow): void {
     const { gateway, databaseAheadMs, merchantOf, rules } = this.#world
-    // Where duplicates are refused, an order that was not found for too long does no harm.
+    // If the gateway refuses duplicates, an order that stays unfound for too long does no harm.
     if (rules.refusesDuplicates) return
     const there = gateway.orders.some(
       (order) =>
@@ -460,8 +460,8 @@ export class Oracle {
   }
 
   /**
-   * What moves before a recovery reads what was published and lost takes its versions (docs/design.md, "Not seen"): also a
-   * report that the money came back, which then is the end.
+   * A change before the recovery reads the published but lost versions takes their numbers (docs/design.md, "Not
+   * seen"). Such a change can also be a report that the money came back, which then is the end.
    */
   #cameBackUnread(id: string): boolean {
     const { gateway } = this.#world
@@ -540,7 +540,7 @@ export class Oracle {
       const agrees = ({ status, amount: told, utr: named }: Message) =>
         status === state.toUpperCase() &&
         told === Number(amount) &&
-        // What the report of the end left out may have been told later.
+        // A later report may have added what the report of the end left out.
         (named === utr || named === null)
       const most = this.setBack ? Number.POSITIVE_INFINITY : 1
       const right = ENDS.includes(state)

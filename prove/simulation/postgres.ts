@@ -10,8 +10,8 @@ import { silentLogger } from '../../src/platform/log.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/postgres.ts'
 
 /**
- * `now()` and `clock_timestamp()` of statements, column defaults and functions are these, and so is what tells the
- * timeline: they stand before PostgreSQL's own in the search path.
+ * Replaces `now()` and `clock_timestamp()` of statements, column defaults and functions, and the function that
+ * returns the timeline: these come before PostgreSQL's own in the search path.
  */
 const CLOCK = `
   create schema simulation;
@@ -21,7 +21,7 @@ const CLOCK = `
     as $$ select simulation.now() $$;
   create function simulation.pg_walfile_name(pg_lsn) returns text language sql stable
     as $$ select rpad(lpad(current_setting('simulation.timeline'), 8, '0'), 24, '0') $$;`
-/** As the product's own connections (src/platform/postgres/postgres.ts): this server reads no options of a connection. */
+/** Like the product's own connections (src/platform/postgres/postgres.ts): this server ignores a connection's options. */
 const SESSION = `
   set search_path = public, simulation, pg_catalog;
   set timezone = 'UTC';
@@ -33,7 +33,7 @@ const TABLES = `
   select relname::text as name from pg_class
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
     and relname not in ('migrations', 'compatibility')`
-/** Where the rows of a moment are kept: a table for each of the product's, without its indexes. */
+/** The place for a snapshot's rows: a table for each of the product's, without its indexes. */
 const BACKUP = `
   create schema backup;
   create table backup.sequences (name text, value bigint, is_called boolean);
@@ -54,17 +54,17 @@ const BACKUP = `
 const KEPT_IN = '.payoutd/simulation'
 
 /**
- * PostgreSQL in this very process, with the product's tables in it. It has one session, so transactions come one
- * after the other, and its clock stands still until it is moved.
+ * PostgreSQL in this process, with the product's tables in it. It has one session, so transactions run one after
+ * the other, and its clock stands still until it is moved.
  */
 export class Postgres {
   readonly #server: PGlite
   /** The product's own. */
   readonly db: Database
 
-  /** Asks for the names of the tables that hold a row. */
+  /** Selects the names of the tables that hold a row. */
   readonly #full: string
-  /** Which of its histories the server is in: a standby that takes over goes on in another. */
+  /** The server's timeline: a standby that takes over continues on another. */
   timeline = 1
   #now: Instant = 0
 
@@ -81,7 +81,7 @@ export class Postgres {
     })
   }
 
-  /** Migrates once, and keeps a copy for the next time: PostgreSQL takes five seconds to make a new database. */
+  /** Migrates once, and keeps a copy for the next time: PostgreSQL takes five seconds to create a new database. */
   static async open(): Promise<Postgres> {
     const made = createHash('sha256').update(CLOCK + BACKUP)
     for (const name of readdirSync(migrationsDir).sort())
@@ -103,13 +103,13 @@ export class Postgres {
     this.#server.execProtocolRawSync(simpleQuery(`set simulation.now = '${now}'`))
   }
 
-  /** Forgets everything. */
+  /** Deletes everything. */
   async clear(): Promise<void> {
     await this.#empty('restart identity')
     this.#setTimeline(1)
   }
 
-  /** Keeps what every table holds. */
+  /** Takes a snapshot of every table. */
   async copy(): Promise<void> {
     await this.#server.exec(`
       do $$
@@ -126,7 +126,7 @@ export class Postgres {
       end $$`)
   }
 
-  /** Every table holds what was kept, and another server has it. */
+  /** Restores every table from the snapshot, on another server. */
   async setBack(): Promise<void> {
     await this.#empty('continue identity')
     await this.#server.exec(`
@@ -181,7 +181,7 @@ async function keep(file: string): Promise<void> {
 
 /** PostgreSQL's protocol, without a network: each message is answered before the next is taken. */
 function wireTo(server: PGlite): Duplex {
-  // A connection that was replaced leaves its prepared statements to the next: there is one session.
+  // A replaced connection leaves its prepared statements to the next: there is only one session.
   server.execProtocolRawSync(simpleQuery('deallocate all'))
   const wire = new Duplex({
     read: () => undefined,
@@ -192,7 +192,7 @@ function wireTo(server: PGlite): Duplex {
         return
       }
       const answer = Buffer.from(server.execProtocolRawSync(bytes))
-      // Not at once: the client may be reading the answer before, and its parser would lose the one or the other.
+      // Not at once: the client may still read the previous answer, and its parser would lose one of them.
       process.nextTick(() => {
         wire.push(answer)
         done()

@@ -35,13 +35,13 @@ export type Loop = {
   name: string
   turn: () => Promise<number>
   busy: boolean
-  /** Not before. */
+  /** Not before this time. */
   at: number
-  /** Turns since something last happened anywhere. */
+  /** Turns since anything last happened anywhere. */
   idle: number
-  /** So many turns without anything to do see whatever there is. */
+  /** This many turns without work show that there is none. */
   restsAfter: number
-  /** Turns in a row that failed. */
+  /** Failed turns in a row. */
   failures: number
 }
 
@@ -52,7 +52,7 @@ export const KEYS = {
 const IN_FLIGHT = 8
 const RECORDS_AT_ONCE = 3
 
-/** Whatever is counted; nobody looks. */
+/** For every metric; nobody reads it. */
 const counted = new Counter({
   name: 'counted',
   help: '-',
@@ -61,10 +61,10 @@ const counted = new Counter({
 })
 const took = new Histogram({ name: 'took', help: '-', registers: [] })
 
-/** One payoutd process: the product's own stages, over a world that is simulated. */
+/** One payoutd process: the product's own stages, over a simulated world. */
 export class Process extends Actor {
   loops: Loop[] = []
-  /** Of `payout.commands`, those that it believes to own. */
+  /** The partitions of `payout.commands` that it believes to own. */
   readonly partitions: Set<number>
   /** Receives callbacks: answers with the HTTP status. */
   receive: (merchantId: string, rawQuery: string) => Promise<number> = async () => 503
@@ -163,11 +163,11 @@ export class Process extends Actor {
       'payouts that waited for a key',
       async () => (await keyTrial.turn(() => undefined)) ?? Number.POSITIVE_INFINITY,
     )
-    // It looks for work every 40 ms, and not in every turn.
+    // It looks for work every 40 ms, not in every turn.
     this.#loop('dispatch', () => dispatch.turn(), 3)
   }
 
-  /** A supervisor starts a process again that could not start; one that was refused, with the settings of now. */
+  /** A supervisor restarts a process that failed to start; one that was refused gets the current settings. */
   async #untilDone(work: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
@@ -215,7 +215,7 @@ export class Process extends Actor {
             known.get(partition),
           ))
         known.set(partition, stored)
-        // A batch that was not stored is read again from where the store says.
+        // A batch that was not stored is read again from the store's position.
         places.delete(partition)
         const records = kafka.read(partition, stored.offset, RECORDS_AT_ONCE)
         const nextOffset = stored.offset + BigInt(records.length)
@@ -249,7 +249,7 @@ export class Process extends Actor {
         (error: unknown) => {
           if (!isExpected(error)) world.fail(error)
           loop.idle = 0
-          // As src/platform/running/lifecycle.ts.
+          // As in src/platform/running/lifecycle.ts.
           over(Math.min(5_000, 100 * 2 ** loop.failures++))
         },
       )
@@ -267,11 +267,11 @@ export class Process extends Actor {
   }
 }
 
-/** A ledger that was set back makes intake read again, by an error that intake keeps to itself. */
+/** If the ledger was set back, intake reads again because of an error that it handles itself. */
 const isExpected = (error: unknown): boolean =>
   error instanceof ActorFault || (error instanceof Error && error.constructor.name === 'LedgerRewound')
 
-/** As the product's consumer (src/platform/kafka/consumer-session.ts): where nothing arrives, nothing else shows it. */
+/** As in the product's consumer (src/platform/kafka/consumer-session.ts): if nothing arrives, nothing else shows it. */
 export const LOOK_AGAIN_MS = 3_000
 const IDLE_MS = 100
 const RESTART_MS = 1_000

@@ -26,9 +26,9 @@ import { Actor, ActorFault, type Surroundings } from './actor.ts'
 const WHO = { by: 'asha', reason: 'another server took over' }
 const RATE_PER_SECOND = 10
 
-/** A person's `payoutd recover`: what src/cli/commands/recover.ts does, step by step, over a world that is simulated. */
+/** A person's `payoutd recover`: does what src/cli/commands/recover.ts does, step by step, over a simulated world. */
 export class Recovery extends Actor {
-  /** Every merchant is told of, and goes on; null: it is under way, or was killed. */
+  /** Reported for every merchant, all of which go on; null: it still runs, or was killed. */
   recovered: boolean | null = null
 
   readonly #merchantIds: readonly string[]
@@ -108,7 +108,7 @@ export class Recovery extends Actor {
   }
 }
 
-/** Of a ledger that was set back meanwhile. */
+/** An error because the ledger was set back meanwhile. */
 const isGone = (error: unknown): boolean => error instanceof Error && error.message.endsWith(' is gone')
 
 function askedAccount(

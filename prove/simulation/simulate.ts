@@ -10,21 +10,21 @@ export type Failure = {
   seed: number
   invariant: Invariant
   detail: string
-  /** What happened, a sentence each. */
+  /** The events, one sentence each. */
   story: string[]
 }
 
-/** `without`: what does not happen in it, so that it is more about the rest. */
+/** `without`: the kinds of event left out, so that the story is more about the rest. */
 type SimulatedStory = Rules & { without: Kind[]; elements: Element[] }
 
 const MOST_ELEMENTS = 80
-/** The shortest story that was found by then is told. */
+/** After this time, shows the shortest story found. */
 const SHRINKS_FOR_MS = 30_000
-/** A step takes a millisecond, or a second where the machine is busy. */
+/** A step takes a millisecond, or a second on a busy machine. */
 const STUCK_AFTER_MS = 60_000
 
 const stories: fc.Arbitrary<SimulatedStory> = fc.record({
-  // What a gateway that refuses them makes harmless must be seen too, but rarely.
+  // Stories that a gateway which refuses duplicates makes harmless must occur too, but rarely.
   refusesDuplicates: fc.constantFrom(false, false, false, true),
   processes: fc.constantFrom(1, 2, 2, 3),
   hasPaid: fc.constantFrom(true, true, true, false),
@@ -35,13 +35,15 @@ const stories: fc.Arbitrary<SimulatedStory> = fc.record({
 
 export const WHOLE: Put = () => ({})
 
-/** What a story came to, as it was first told. `steps`: things that happened one after the other. `orders`: that
- * came to the gateway in it. */
+/**
+ * The result of a story, as first played. `steps`: how many events, one after the other. `orders`: how many reached
+ * the gateway.
+ */
 export type Simulated = { failure: Failure | null; steps: number; payouts: number; orders: number }
 
 /**
- * Simulates the story of one seed. A failure is told in its shortest form where `shrink` says so. Rejects where the story
- * waits for what never comes: nothing can be simulated behind it, as the database may be in use.
+ * Simulates the story of one seed. With `shrink` it reduces a failure to its shortest form. Rejects if the story
+ * waits for ever: nothing can be simulated after it, as the database may be in use.
  */
 export async function simulate(
   seed: number,
@@ -62,10 +64,10 @@ export async function simulate(
       until = 0
       throw error
     })
-    // What breaks otherwise is another story.
+    // A story that breaks in another way is another story.
     if (broken === null || (failure !== null && broken.invariant !== failure.invariant)) return
     until = Math.min(until, systemClock.monotonic() + SHRINKS_FOR_MS)
-    // What is tried later and fails is shorter.
+    // A later failing story is shorter.
     failure = { seed, invariant: broken.invariant, detail: broken.message, story: toldOf(story, world) }
     throw broken
   })
@@ -81,7 +83,7 @@ export async function simulate(
   }
 }
 
-/** What happens in the story of one seed, a sentence each. */
+/** The events of one seed's story, one sentence each. */
 export async function trace(seed: number, postgres: Postgres): Promise<readonly string[]> {
   takeTimers()
   const [story] = fc.sample(stories, { seed, numRuns: 1, unbiased: true }) as [SimulatedStory]
@@ -90,7 +92,7 @@ export async function trace(seed: number, postgres: Postgres): Promise<readonly 
   return world.told
 }
 
-/** What the story breaks; null: nothing. */
+/** The invariant that the story breaks; null: none. */
 async function play(story: SimulatedStory, world: SimulatedWorld): Promise<Broken | null> {
   let acts = -1
   let watch: NodeJS.Timeout | undefined

@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => postgres.close())
 
-test('payoutd holds every invariant in as many stories as there is time for', async (t) => {
+test('payoutd holds every invariant in as many stories as time allows', async (t) => {
   const until = systemClock.monotonic() + SECONDS * 1000
   let seed = 1
   let orders = 0
@@ -26,7 +26,7 @@ test('payoutd holds every invariant in as many stories as there is time for', as
   assert.ok(orders > seed, 'stories in which nothing is sent prove nothing')
 })
 
-test('one seed is one story, whatever was simulated before', async () => {
+test('one seed always gives the same story, whatever was simulated before', async () => {
   const first = await trace(3, postgres)
   await trace(4, postgres)
   assert.deepEqual(await trace(3, postgres), first)

@@ -13,7 +13,7 @@ import { reportOf, VERDICTS } from './gateway.ts'
 import type { Process } from './process.ts'
 import type { SimulatedWorld, Trap } from './world.ts'
 
-/** One element of a story: `on` chooses among what is there, `how` among what may be done to it. */
+/** One element of a story: `on` selects the object, `how` the act on it. */
 export type Element = { kind: Kind; on: number; how: number }
 
 const AMOUNTS = [20_000n, 50_000n, 70_000n, 30_000n].map((amount) => paise(amount))
@@ -23,7 +23,7 @@ const NAMES = ['Asha Rao', 'Ravi Kumar', 'Meera Shah', 'John Mathew']
 const pick = <T>(from: readonly T[], on: number): T | undefined => from[on % from.length]
 const running = (world: SimulatedWorld): Process[] => world.processes.filter(({ frozen }) => !frozen)
 
-/** What can happen, and how often among all that happens. */
+/** The kinds of events, with their relative frequency. */
 const KINDS = {
   'goes on': [30, goOn],
   waits: [6, wait],
@@ -65,7 +65,7 @@ const KINDS = {
 >
 export type Kind = keyof typeof KINDS
 
-/** What a story can do without: it is about something else. */
+/** The kinds that a story can leave out to be about something else. */
 export const OPTIONAL: readonly Kind[] = [
   ...([
     'asks for the same payment',
@@ -111,7 +111,7 @@ export async function take({ kind, on, how }: Element, world: SimulatedWorld): P
   await KINDS[kind][1](world, on, how)
 }
 
-/** Some of what may happen now happens, in an order of its own. */
+/** Lets some of the possible steps happen, in a chosen order. */
 async function goOn(world: SimulatedWorld, on: number, how: number): Promise<void> {
   let chance = on
   for (let i = 0; i <= 2 * how; i++) {
@@ -173,7 +173,7 @@ const SALARY: Omit<PayoutCommand, 'merchantId' | 'payoutId' | 'amount' | 'accoun
   metadata: {},
 }
 
-/** The same once more, or another amount or account under the same id. */
+/** The same command once more, or another amount or account under the same id. */
 function askAgain(world: SimulatedWorld, on: number, how: number): void {
   const command = pick(world.commands, on)
   if (!command) return
@@ -182,7 +182,7 @@ function askAgain(world: SimulatedWorld, on: number, how: number): void {
   else world.produce({ ...command, accountNo: '50199999999999' })
 }
 
-/** The same payment to the same payee, under an id of its own. */
+/** The same payment to the same payee, under its own id. */
 function askForTheSame(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (command) world.produce({ ...command, payoutId: `P${world.commands.length + 1}` })
@@ -206,7 +206,7 @@ const waiting = sql<object, { merchantId: string; payoutId: string; orderNo: str
 const setAmount = sql<{ merchantId: string; payoutId: string }>`
   update payouts set amount = amount + 100 where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-/** Somebody who may write to the database asks for more. */
+/** Somebody with write access to the database raises an amount. */
 async function tamper(world: SimulatedWorld, on: number): Promise<void> {
   const { db } = world.postgres
   const payout = pick(await db.run(waiting, {}), on)
@@ -223,7 +223,7 @@ function answerOtherwise(world: SimulatedWorld, on: number, how: number): void {
   world.tell(`of the next ${applies === 1 ? 'apply' : `${applies} applies`} the gateway ${verdict}`)
 }
 
-/** A request gets lost, or its answer does; whoever asked may give up at once, or wait. */
+/** A request or its answer gets lost; the caller may give up at once, or wait. */
 function loseCall(world: SimulatedWorld, on: number, how: number): void {
   const call = pick(world.calls, on)
   if (!call) return
@@ -255,7 +255,7 @@ function giveBack(world: SimulatedWorld, on: number): void {
   world.tell(`the money of ${world.oracle.payoutOf(order.mchOrderNo)} comes back to the gateway`)
 }
 
-/** It takes orders all the same; whoever cannot find them may not be able to say so either. */
+/** The gateway still accepts orders; if it cannot find them, it may not be able to say so either. */
 function goBlind(world: SimulatedWorld, on: number, how: number): void {
   const { gateway } = world
   const ms = PASSING_MS[how] as number
@@ -278,7 +278,7 @@ function fund(world: SimulatedWorld, on: number): void {
   world.tell(`somebody pays into account ${mchId} of ${world.merchantOf(mchId)}`)
 }
 
-/** Kafka refuses whatever it is told about a payout. */
+/** Kafka refuses every message about a payout. */
 function refuseMessages(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (!command) return
@@ -288,7 +288,7 @@ function refuseMessages(world: SimulatedWorld, on: number): void {
   world.tell(`Kafka ${refusedKeys.has(key) ? 'refuses' : 'takes'} messages about ${command.payoutId}`)
 }
 
-/** A callback on its way comes: once, or is lost. */
+/** A callback on its way arrives once, or is lost. */
 async function callBack(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const callback = pick(world.gateway.callbacks, on)
   const process = pick(running(world), how)
@@ -310,8 +310,8 @@ async function callBackFalsely(world: SimulatedWorld, on: number, how: number): 
 }
 
 /**
- * Signed well, and not what its order is. Of an order that the gateway never had, a signed word would mean that the
- * ledger was set back.
+ * Signed well, but with a wrong state of its order. For an order that the gateway never had, a signed report would
+ * mean that the ledger was set back.
  */
 async function callBackWrongly(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const { gateway, oracle } = world
@@ -336,7 +336,7 @@ const UNREADABLE: (typeof VERDICTS)[number] = 'takes it, and answers what nobody
 
 const MET: Trap['by'][] = ['a cut', 'a crash', 'a freeze']
 
-/** The next step of a kind is cut, or whoever takes it is killed or frozen, before it or behind it. */
+/** The next step of a kind is cut, or its actor is killed or frozen, before or after it. */
 function meetFault(world: SimulatedWorld, on: number, how: number): void {
   if (how === 7) {
     const process = pick(world.processes, on)
@@ -365,7 +365,7 @@ function goAwayOrComeBack(world: SimulatedWorld, on: number): void {
   world.tell(`the ${what} is ${away.has(what) ? 'away' : 'back'}`)
 }
 
-/** The database's clock is set: a few seconds on or back. */
+/** Sets the database's clock a few seconds forward or back. */
 function setClock(world: SimulatedWorld, _on: number, how: number): void {
   world.databaseAheadMs += (how - 4) * 1_500
   world.stir()
@@ -384,8 +384,8 @@ function sharePartition(world: SimulatedWorld, on: number, how: number): void {
 }
 
 /**
- * A failover that nobody of payoutd sees, as none of its processes runs, and that at times loses a claim whose apply has left.
- * One by plan follows, of which a person says truly that it lost nothing.
+ * A failover that no payoutd process sees, as none runs, and that sometimes loses a claim whose apply has left. A
+ * planned one follows, of which a person truthfully says that it lost nothing.
  */
 export async function failOverUnseen(world: SimulatedWorld, on: number, how: number): Promise<void> {
   if (how > 2) await sendWhatIsLost(world, on, how)
@@ -395,7 +395,7 @@ export async function failOverUnseen(world: SimulatedWorld, on: number, how: num
   await world.vouch()
 }
 
-/** It waits until its merchant's gateway is back: the claim alone is not copied, and the gateway takes the order. */
+/** The claim alone is not copied, and the gateway accepts the order. It waits until its merchant's gateway is back. */
 async function sendWhatIsLost(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const command = nextCommand(world, on, how)
   const orderNo = orderNumber(command.merchantId, command.payoutId, 1)
@@ -454,7 +454,7 @@ async function applyUnderWay(world: SimulatedWorld, on: number, how: number): Pr
   return null
 }
 
-/** Any payout, or one whose apply is on its way to a gateway that says "later" to it. */
+/** Any payout, or one whose apply is on its way to a gateway that answers "later". */
 async function cancel(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const mchOrderNo = how < 4 ? null : await applyUnderWay(world, on, how)
   if (mchOrderNo) world.gateway.verdicts.unshift('turns away')
@@ -476,7 +476,7 @@ async function cancel(world: SimulatedWorld, on: number, how: number): Promise<v
 const held = sql<object, { merchantId: string; payoutId: string }>`
   select merchant_id, payout_id from payouts where state = 'held' order by 1, 2`
 
-/** Of whatever is held, also what waits for its time alone. */
+/** Any held payout, also one that only waits for its time. */
 async function release(world: SimulatedWorld, on: number): Promise<void> {
   world.setDatabaseClock()
   const payout = pick(await world.postgres.db.run(held, {}), on)
@@ -495,7 +495,7 @@ async function pauseOrResume(world: SimulatedWorld, on: number, how: number): Pr
   else await world.resume(merchantId)
 }
 
-/** Then all processes are started again, or none. */
+/** Then either all processes restart, or none. */
 async function changeAccount(world: SimulatedWorld, on: number, how: number): Promise<void> {
   await world.changeAccount(pick([...world.merchants.keys()], on) as string)
   if (how < 4) world.startAgain()
@@ -508,8 +508,8 @@ async function failOver(world: SimulatedWorld): Promise<void> {
 const BY = { by: 'meera', reason: 'asked the gateway' }
 
 /**
- * A person looks at a payout in review, unless its end was published before the ledger was set back, and asks the people
- * of every gateway account that may have it.
+ * A person looks at a payout in review, unless its end was published before the ledger was set back, and asks the
+ * people of every gateway account that may have it.
  */
 async function decide(world: SimulatedWorld, on: number): Promise<void> {
   const { postgres, gateway, merchants } = world
@@ -522,7 +522,7 @@ async function decide(world: SimulatedWorld, on: number): Promise<void> {
   const order = gateway.orders.findLast(
     ({ mchId, mchOrderNo }) => mchOrderNo === orderNo && world.merchantOf(mchId) === merchantId,
   )
-  // What still may arrive is not absent.
+  // An order that may still arrive is not absent.
   if (!order && world.calls.some(({ mchOrderNo }) => mchOrderNo === orderNo)) return
   if (order?.status === 'processing') return
   const resolution = order

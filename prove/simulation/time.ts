@@ -24,7 +24,7 @@ export class Timer {
   }
 }
 
-/** The timers of one process. What is begun within `run` belongs to it, as long as it goes on. */
+/** The timers of one process. A timer set within `run`, or by work started there, belongs to it. */
 export class Timers {
   readonly due = new Set<Timer>()
   readonly #now: () => Instant
@@ -54,7 +54,7 @@ const owner = new AsyncLocalStorage<Timers>()
 const { setTimeout: realTimeout, clearTimeout: realClear } = globalThis
 const realDelay = promises.setTimeout
 
-/** From now on the timers of simulated processes are theirs; everybody else's stay what they were. */
+/** From now on simulated processes get simulated timers; all other code keeps the real ones. */
 export function takeTimers(): void {
   const timeout = (fire: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
     owner.getStore()?.set(() => fire(...args), ms) ?? realTimeout(fire, ms, ...args)

@@ -1,6 +1,6 @@
 /**
- * Safeguards that the simulation cannot miss, and why; the scenes on real servers do (prove/sections/safeguards.ts). All
- * others of prove/without/safeguards.ts it must tell of.
+ * Safeguards whose lack the simulation cannot notice, and why; the scenes on real servers do
+ * (prove/sections/safeguards.ts). It must notice all others of prove/without/safeguards.ts.
  */
 export const UNSEEN: Readonly<Record<string, string>> = {
   'topic id': 'its Kafka keeps one log for ever, and no topic is made again',

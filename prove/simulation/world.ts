@@ -35,14 +35,17 @@ import { Recovery } from './recovery.ts'
 export type Rules = {
   refusesDuplicates: boolean
   processes: number
-  /** Every account has paid something before, so that there is an order known to exist. If not, nothing is found at first. */
+  /**
+   * Every account has paid something before, so that there is an order known to exist. If not, queries find nothing
+   * at first.
+   */
   hasPaid: boolean
-  /** A gateway that refuses duplicates may not find an order for longer than the grace. */
+  /** A gateway that refuses duplicates may fail to find an order for longer than the grace. */
   isForgetful: boolean
 }
 export type Put = (whole: Safeguards) => Partial<Safeguards>
 
-/** A request on its way, and its answer on the way back. */
+/** A request on its way, or its answer on the way back. */
 type Call = {
   actor: Actor
   mchId: string
@@ -50,9 +53,9 @@ type Call = {
   mchOrderNo: string | null
   sentAt: Instant
   reply: SimulatedReply | null
-  /** Whoever asked has its answer, or has given up. */
+  /** The caller has its answer, or has given up. */
   over: boolean
-  /** It, or its answer, is lost on the way: whoever asked waits until it gives up. */
+  /** The request or its answer is lost: the caller waits until it gives up. */
   isLost: boolean
   answer: (sent: SentRequest) => void
 }
@@ -60,14 +63,14 @@ type Call = {
 /** What the scheduler may let happen next. */
 export type Action = { what: string; run: () => void | Promise<void> }
 
-/** What the next step of one kind comes to: a process hears that it failed, is killed, or is frozen. */
+/** The fate of the next step of one kind: it fails, or its process is killed or frozen. */
 export type Trap = {
   kind: Step['kind']
   moment: 'before' | 'after'
   by: 'a cut' | 'a crash' | 'a freeze'
 }
 
-/** An apply is at the gateway so soon after its bytes left, or never. */
+/** An apply reaches the gateway within this time after its bytes left, or never. */
 const ARRIVES_WITHIN_MS = 8_000
 const HIDDEN_FOR_MS = 20_000
 const FORGOTTEN_FOR_MS = 60_000
@@ -77,7 +80,7 @@ const CLIENT_TIMEOUT_MS = 3_000
 const DEADLINE_MS = 120_000
 const BEGAN = Date.UTC(2026, 10, 30, 9)
 
-/** Each merchant begins with the first of its accounts; a story may have it change to the other. */
+/** Each merchant begins with its first account; a story may change it to the other. */
 const ACCOUNTS: readonly (Account & { merchantId: string })[] = [
   { merchantId: 'acme', mchId: '1000100', key: 'key of acme', available: 250_000n },
   { merchantId: 'acme', mchId: '1000101', key: 'other key of acme', available: 250_000n },
@@ -86,14 +89,17 @@ const ACCOUNTS: readonly (Account & { merchantId: string })[] = [
 ]
 const MERCHANT_IDS = ['acme', 'bolt']
 
-/** A gateway that pays one number twice, as a dialect must describe it: the grace is longer than the lease. */
+/** Describes a gateway that pays one number twice, as a dialect must: the grace is longer than the lease. */
 const dialectOverrides = (refusesDuplicates: boolean) => ({
   duplicateApply: refusesDuplicates ? 'refused' : 'unknown',
   absence: { graceMs: 30_000, confirmations: 2 },
   queryAfterMs: QUERY_AFTER_MS,
 })
 
-/** The settings. `changed`: whether a merchant uses its other account; once it has changed, the one not in use is kept. */
+/**
+ * The settings. `changed`: whether a merchant uses its other account; after a change, the settings keep the unused
+ * one.
+ */
 function merchantsOf(
   { refusesDuplicates }: Rules,
   changed: ReadonlyMap<string, boolean>,
@@ -121,7 +127,7 @@ function merchantsOf(
         formerAccounts: former.map(({ env: _, ...settings }) => settings),
         maxInFlight: 4,
         feeEstimatePaise: 500,
-        // Commands of a story resemble one another in what is compared of them.
+        // The commands of a story resemble each other in the compared fields.
         holdChangedBeneficiaries: false,
       }
       const read = readMerchant(given, { ...env, ...former[0]?.env })
@@ -135,47 +141,47 @@ function merchantsOf(
 const isForgetful = (rules: Rules): boolean => rules.refusesDuplicates && rules.isForgetful
 
 /**
- * Where no order is known to exist, "not found" proves nothing, and a fence stays up. Where one is not found for longer
- * than the grace, nothing that was lost can be asked for.
+ * Without an order known to exist, "not found" proves nothing, and a fence stays up. If the gateway may not find an
+ * order for longer than the grace, payoutd cannot query what was lost.
  */
 const canFailOver = (rules: Rules): boolean => rules.hasPaid && !isForgetful(rules)
 
 const realImmediate = setImmediate
-/** Everything that was to happen at once has happened. */
+/** Everything that should happen at once has happened. */
 const settled = () => new Promise<void>((resolve) => realImmediate(resolve))
 
-/** One simulated installation with all that it has to do with. Nothing happens in it but by `act`. */
+/** One simulated installation with its environment. Things happen in it only through `act`. */
 export class SimulatedWorld {
   readonly rules: Rules
-  /** The settings of whoever starts now. */
+  /** The settings for an actor that starts now. */
   merchants: ReadonlyMap<string, Merchant>
   readonly postgres: Postgres
   readonly codec: Codec
   readonly topics = topicNames()
   readonly kafka = new Kafka()
-  /** All that upstream asked for. */
+  /** All commands from upstream. */
   readonly commands: PayoutCommand[] = []
   readonly gateway: Gateway
   readonly ids: Ids
   readonly oracle: Oracle
   now: Instant = BEGAN
-  /** Things that happened, one after the other. */
+  /** Events so far, one after the other. */
   acts = 0
-  /** Those that a reader is told of, a sentence each. */
+  /** The events shown to a reader, one sentence each. */
   readonly told: string[] = []
-  /** How far the database's clock is from everybody else's. */
+  /** How far the database's clock is ahead of all others. */
   databaseAheadMs = 0
   processes: Process[] = []
-  /** A person's `payoutd recover`; null: none was run yet. */
+  /** A person's `payoutd recover`; null: none has run yet. */
   recovery: Recovery | null = null
   /** What actors wait for. */
   steps: Step[] = []
   calls: Call[] = []
   readonly away = new Set<'database' | 'kafka' | 'gateway'>()
-  /** Gateway accounts that take connections and answer nobody. */
+  /** Gateway accounts that accept connections but never answer. */
   readonly hanging = new Set<string>()
   trap: Trap | null = null
-  /** A standby has what the ledger was when this was last copied to it; false: it has none of it. */
+  /** The standby has the ledger as last copied; false: it has nothing of it. */
   copied = false
   /** Merchants that ever changed their account, and whether they use the other one. */
   readonly #changed = new Map<string, boolean>()
@@ -184,11 +190,11 @@ export class SimulatedWorld {
   #ids = 0
   #failure: Error | null = null
   #agenda: SimulatedSchedule | null = null
-  /** When whoever looks now and then whether the ledger was set back has reason to. */
+  /** When the next regular check finds whether the ledger was set back. */
   #lookAgainAt = 0
   #lookedAt = BEGAN
   #patienceMs = PATIENCE_MS
-  /** A person who saw a recovery that could not end tries again, but not at once. */
+  /** A person whose recovery could not finish tries again, but not at once. */
   #recoverAgainAt = 0
 
   private constructor(rules: Rules, put: Put, postgres: Postgres, codec: Codec) {
@@ -223,7 +229,7 @@ export class SimulatedWorld {
     return world
   }
 
-  /** An order of before the story, which both the gateway and the ledger have. */
+  /** An order from before the story, which both the gateway and the ledger have. */
   async #hasPaid({ merchantId, mchId }: (typeof ACCOUNTS)[number]): Promise<void> {
     const orderNo = `BEFORE${mchId}`
     const { accountId } = accountOf(this.#settingsOf(mchId))
@@ -238,7 +244,7 @@ export class SimulatedWorld {
     return merchants.find((merchant) => merchant.mchId === mchId) as GatewaySettings
   }
 
-  /** Since the story began: `1:05.250` is a minute, five seconds and a quarter. */
+  /** Time since the story began: `1:05.250` is a minute, five seconds and a quarter. */
   tell(sentence: string): void {
     const ms = this.now - BEGAN
     const seconds = ((ms % 60_000) / 1000).toFixed(3).padStart(6, '0')
@@ -248,7 +254,7 @@ export class SimulatedWorld {
   merchantOf = (mchId: string): string =>
     ACCOUNTS.find((account) => account.mchId === mchId)?.merchantId ?? ''
 
-  /** Upstream puts a command on its topic. */
+  /** The upstream system puts a command on its topic. */
   produce(command: PayoutCommand): void {
     const { merchantId, payoutId, amount } = command
     const number = orderNumber(merchantId, payoutId, 1)
@@ -278,7 +284,7 @@ export class SimulatedWorld {
   }
 
   /**
-   * For what a person decides by a command of payoutd, which looks at the server first, as the product does with every
+   * For a person's decision by a command of payoutd, which first checks the server, as the product does with every
    * new connection to a ledger.
    */
   async personsLedger(): Promise<Ledger> {
@@ -292,7 +298,7 @@ export class SimulatedWorld {
     }
   }
 
-  /** Something happened that nobody made happen: the story ends here. */
+  /** Something failed that the simulation did not cause: the story ends here. */
   fail(error: unknown): void {
     const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
     const cause = error instanceof Error && error.cause instanceof Error ? `\n${error.cause.stack}` : ''
@@ -323,7 +329,7 @@ export class SimulatedWorld {
     return process
   }
 
-  /** What it had in memory is gone; its requests may still arrive. Another one starts in a process's place. */
+  /** The actor loses its memory; its requests may still arrive. A process is replaced by another. */
   crash(actor: Actor): void {
     actor.alive = false
     this.steps = this.steps.filter((step) => step.actor !== actor)
@@ -348,13 +354,13 @@ export class SimulatedWorld {
     this.tell(`${actor.name} goes on`)
   }
 
-  /** Something happened that somebody may have to act on, such as what a person did to the ledger. */
+  /** Something happened that an actor may have to react to, such as a person's change to the ledger. */
   stir(): void {
     this.#agenda = null
     for (const process of this.processes) for (const loop of process.loops) loop.idle = 0
   }
 
-  /** The ledger is another one. */
+  /** The ledger has changed. */
   change(): void {
     this.#patienceMs = PATIENCE_MS
     this.stir()
@@ -366,7 +372,7 @@ export class SimulatedWorld {
     const sentAt = this.now
     const answered = new Promise<SentRequest>((resolve) => {
       const answer = (sent: SentRequest) => {
-        // What a person's command hears, it stores before anybody else can act on it.
+        // A person's command stores what it receives before any other actor can react.
         if (actor instanceof Process) this.stir()
         resolve(sent)
       }
@@ -403,7 +409,7 @@ export class SimulatedWorld {
     if (this.#failure) throw this.#failure
   }
 
-  /** All that may happen now, in an order that depends on nothing but the story. */
+  /** All that may happen now, in an order that depends only on the story. */
   actions(): Action[] {
     return [
       ...this.steps.filter(({ actor }) => !actor.frozen).map((step) => this.#stepAction(step)),
@@ -429,7 +435,7 @@ export class SimulatedWorld {
     return this.recovery?.alive ? [...this.processes, this.recovery] : this.processes
   }
 
-  /** A loop that found nothing to do rests until something happens. */
+  /** A loop that found no work rests until something happens. */
   #hasWork = (loop: Loop): boolean => !loop.busy && loop.idle < loop.restsAfter
 
   #stepAction(step: Step): Action {
@@ -514,7 +520,7 @@ export class SimulatedWorld {
     call.answer({ kind: 'answered', httpStatus, body, tookMs: this.now - call.sentAt })
   }
 
-  /** Whoever asked hears that nobody knows; the request may still arrive. */
+  /** The caller gets no answer; the request may still arrive. */
   giveUp(call: Call): void {
     call.over = true
     if (call.reply !== null) this.lose(call)
@@ -532,7 +538,7 @@ export class SimulatedWorld {
     this.calls = this.calls.filter((each) => each !== call)
   }
 
-  /** A callback comes to a process; the gateway forgets it once it is answered `success`. */
+  /** A callback reaches a process; the gateway drops it once it is answered `success`. */
   callBack(callback: Callback, process: Process): Action {
     const { mchId, rawQuery, mchOrderNo, said } = callback
     const merchantId = this.merchantOf(mchId)
@@ -556,14 +562,14 @@ export class SimulatedWorld {
     this.now += ms
   }
 
-  /** Lets all happen that happens within so many milliseconds, one after the other. */
+  /** Lets everything happen that is due within this many milliseconds, one after the other. */
   async pass(ms: number): Promise<void> {
     const until = this.now + ms
     do await this.settle()
     while (await this.wait(until))
   }
 
-  /** The merchant's other account is put in force by a person; who starts from now on has it. */
+  /** A person puts the merchant's other account in force, for actors that start from now on. */
   async changeAccount(merchantId: string): Promise<void> {
     this.#changed.set(merchantId, !this.#changed.get(merchantId))
     this.merchants = merchantsOf(this.rules, this.#changed)
@@ -571,7 +577,7 @@ export class SimulatedWorld {
     await this.adopt()
   }
 
-  /** Processes that have other settings than those of now are started again. */
+  /** Restarts processes whose settings differ from the current ones. */
   startAgain(): void {
     for (const process of this.processes) if (process.merchants !== this.merchants) this.crash(process)
   }
@@ -583,7 +589,7 @@ export class SimulatedWorld {
     return isTold ? 'this ledger was empty, and another one has published' : null
   }
 
-  /** A person puts the settings in force that are meant to be. */
+  /** A person puts the intended settings in force. */
   async adopt(): Promise<void> {
     const { db } = await this.personsLedger()
     for (const merchant of this.merchants.values())
@@ -591,14 +597,14 @@ export class SimulatedWorld {
     this.stir()
   }
 
-  /** What is committed from now on is lost if another server takes over. */
+  /** Commits from now on are lost if another server takes over. */
   async copy(): Promise<void> {
     await this.postgres.copy()
     this.copied = true
     this.tell('a standby has all that the ledger has')
   }
 
-  /** Another server takes over, with what was last copied, or `byPlan` with all. */
+  /** Another server takes over, with the last copy, or `byPlan` with everything. */
   async failOver({ byPlan = false } = {}): Promise<void> {
     if (!canFailOver(this.rules)) return
     const loses = this.copied && !byPlan
@@ -627,7 +633,7 @@ export class SimulatedWorld {
     this.stir()
   }
 
-  /** A person runs `payoutd recover` for every fenced merchant, or where there is none for all; unless it runs already. */
+  /** A person runs `payoutd recover` for every fenced merchant, or for all if none is; unless it runs already. */
   async recover(): Promise<void> {
     if (!canFailOver(this.rules)) return
     if (this.recovery && !this.recovery.over) return
@@ -638,11 +644,11 @@ export class SimulatedWorld {
     this.tell('a person runs payoutd recover')
   }
 
-  /** Moves the clock on to when something happens by time alone, but not beyond `until`. False: nothing does. */
+  /** Moves the clock to the next event that needs only time, but not beyond `until`. False: there is none. */
   async wait(until = FOREVER): Promise<boolean> {
     const scheduled = await this.#look()
     const due = scheduled.at === null ? FOREVER : scheduled.at - this.databaseAheadMs
-    // What waits for money or for its turn is looked at again and again, at ever longer intervals.
+    // payoutd checks payouts that wait for money or for their turn repeatedly, at ever longer intervals.
     const again = scheduled.waiting ? Math.max(this.now + 1, this.#lookedAt + this.#patienceMs) : FOREVER
     const soon = [
       this.#lookAgainAt,
@@ -669,7 +675,7 @@ export class SimulatedWorld {
     return true
   }
 
-  /** What the ledger waits for; it is asked only if it is another one, or what was due has come. */
+  /** The ledger's schedule; queried only if the ledger has changed, or the due time has come. */
   async #look(): Promise<SimulatedSchedule> {
     const now = this.now + this.databaseAheadMs
     if (this.#agenda === null || (this.#agenda.at !== null && this.#agenda.at <= now)) {
@@ -680,13 +686,13 @@ export class SimulatedWorld {
     return this.#agenda
   }
 
-  /** Nobody hears of anything any more. */
+  /** No actor learns of anything any more. */
   end(): void {
     for (const actor of this.#actors()) actor.alive = false
     this.steps = []
   }
 
-  /** One after the other, until nothing is left to do at this moment. */
+  /** Runs one action after the other, until nothing is left to do at this moment. */
   async settle(): Promise<void> {
     for (let done = 0; ; done++) {
       const [first] = this.actions()
@@ -698,8 +704,8 @@ export class SimulatedWorld {
   }
 
   /**
-   * Nobody is frozen, nothing fails any more, persons have done what is theirs to do, the gateway pays what it has, and
-   * time goes on until there is nothing left to wait for. Merchants whose gateway hangs come last: the others wait for
+   * No process is frozen, nothing fails any more, persons have done their part, the gateway pays what it has, and
+   * time goes on until nothing is left to wait for. Merchants whose gateway hangs come last: the others wait for
    * none of it.
    */
   async rest(): Promise<void> {
@@ -762,7 +768,7 @@ export class SimulatedWorld {
     } while (await this.wait())
   }
 
-  /** What payoutd asks of people: to recover fenced merchants, and to have refused messages published. */
+  /** payoutd's requests to people: to recover fenced merchants, and to have refused messages published. */
   async #doWhatPersonsDo(): Promise<void> {
     const { fenced, refusals } = await this.#look()
     if (fenced && this.now >= this.#recoverAgainAt) {
@@ -782,14 +788,14 @@ const BY = { by: 'meera', reason: 'as it was meant' }
 const HANGS_ON_MS = 300_000
 const RECOVERS_EVERY_MS = 60_000
 const MOST_ACTIONS = 5_000
-/** Of a whole story; most have less than a tenth. */
+/** For a whole story; most have less than a tenth. */
 const MOST_ACTS = 30_000
 const LONGEST_REST_MS = 900_000
 const FOREVER = Number.POSITIVE_INFINITY
 const PATIENCE_MS = 500
 const LONGEST_PATIENCE_MS = 8_000
 
-/** In a batch of its own: the oracle knows of no such command. */
+/** In its own batch: the oracle does not know such a command. */
 const paidBefore = sql<{ merchantId: string; payoutId: string; orderNo: string; accountId: string }>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, account_id, amount, currency, priority, state, version,
                        attempt, agentpay_order_id, fee, utr, deadline, ready)

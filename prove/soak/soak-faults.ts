@@ -8,14 +8,14 @@ import { holds } from '../world/wire.ts'
 import type { Wires } from '../world/wires.ts'
 import type { World } from '../world/world.ts'
 
-/** Where troubles are made. `steady` lives from the beginning to the end, `mortal` dies again and again. */
+/** Where faults happen. `steady` lives from the beginning to the end, `mortal` dies repeatedly. */
 export type Soaked = {
   world: World
   wires: Wires
   procs: { steady: Proc; mortal: Proc }
-  /** Faults that last from the beginning to the end: one merchant's gateway misbehaves all the time. */
+  /** Faults from the beginning to the end: one merchant's gateway misbehaves all the time. */
   standing: readonly object[]
-  /** Starts another in the place of the mortal one. */
+  /** Starts a replacement for the mortal one. */
   revive: (crash?: Crash) => Promise<void>
   random: Random
 }
@@ -88,11 +88,11 @@ const TROUBLES: readonly SoakFault[] = [
   ),
 ]
 
-/** Makes one trouble after the other until `signal` ends it; each is over before the next. Tells of each. */
+/** Makes one fault after the other until `signal` ends it; each is over before the next. Reports each. */
 export async function makeFaults(soaked: Soaked, signal: AbortSignal, onFault: () => void): Promise<void> {
   while (!signal.aborted) {
     await delay(1_000 + soaked.random.below(4_000))
-    // One that was started while something was missing has given up.
+    // A process that started while a dependency was missing has given up.
     if (soaked.procs.mortal.isGone) await soaked.revive()
     await soaked.random.of(TROUBLES)(soaked)
     onFault()

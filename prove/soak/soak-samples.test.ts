@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { growing, type Sample, trendsOf } from './soak-samples.ts'
 
-/** An hour at a hundred payouts a second, a trouble every ten seconds, and bursts towards the end. */
+/** An hour at a hundred payouts a second, a fault every ten seconds, and bursts towards the end. */
 const hour = (at: (minute: number) => Partial<Sample>): Sample[] =>
   Array.from({ length: 60 }, (_, minute) => ({
     ...usedIn(minute, minute > 40 ? minute % 2 : 0),
@@ -21,14 +21,14 @@ const usedIn = (minute: number, burst: number): Sample => ({
 const grown = (at: (minute: number) => Partial<Sample>) =>
   growing(trendsOf(hour(at), ['steady'])).map((each) => each.replace(/ from .*/, ''))
 
-test('what comes and goes does not grow', () => {
+test('a use that comes and goes does not count as growth', () => {
   assert.deepEqual(
     grown(() => ({})),
     [],
   )
 })
 
-test('what leaks a little with each payout or trouble grows', () => {
+test('a small leak per payout or fault counts as growth', () => {
   const leaking = (minute: number) => ({
     processes: { steady: { rssMb: 200 + 6 * minute, handles: 40 + 6 * minute } },
     connections: 1 + minute,
@@ -42,7 +42,7 @@ test('what leaks a little with each payout or trouble grows', () => {
   ])
 })
 
-test('a process that was never seen again is told, too', () => {
+test('a process that disappears for good is reported, too', () => {
   assert.deepEqual(
     grown((minute) => (minute < 40 ? {} : { processes: {} })),
     ['grows: MB of steady', 'grows: handles of steady'],

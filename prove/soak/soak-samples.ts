@@ -6,15 +6,15 @@ import { sql } from '../../src/platform/postgres/postgres.ts'
 import type { Proc } from '../world/proc.ts'
 import type { World } from '../world/world.ts'
 
-/** What a running installation uses at one moment. */
+/** The resource use of a running installation at one moment. */
 export type Sample = {
   /** Since the beginning. */
   atMs: number
-  /** Asked for since the beginning. */
+  /** Requested since the beginning. */
   payouts: number
   /** Connections cut, processes stopped and the like since the beginning. */
   troubles: number
-  /** Of each process that ran. */
+  /** By process that ran. */
   processes: Record<string, { rssMb: number; handles: number } | undefined>
   /** Of all processes together. */
   connections: number
@@ -22,7 +22,7 @@ export type Sample = {
   liveRows: number
   deadRows: number
   outbox: number
-  /** Commands that are published and not taken in. */
+  /** Commands published but not stored yet. */
   lag: number
 }
 
@@ -73,23 +73,26 @@ function usedBy(pid: number): { rssMb: number; handles: number } | undefined {
   }
 }
 
-/** The least of the first and of the last quarter: bursts pass, and what leaks does not come back. */
+/** The minimum of the first and of the last quarter: bursts pass, but a leak does not come back. */
 type Trend = { what: string; first: number; last: number; bound: number }
 
-/** A process that kept no more of each payout than its id in a set would need 100 bytes for it; half of that … */
+/** A process that kept only each payout's id in a set would need 100 bytes for it; half of that … */
 const MB_PER_PAYOUT = 50 / MB
-/** … beyond what a heap grows by until it has found its size: 180 MB as started, 310 MB at top speed (bench/results). */
+/**
+ * … beyond what a heap grows by until it has found its size: 180 MB at the start, 310 MB at top speed
+ * (bench/results).
+ */
 const YOUNG_MB = 130
-/** Every trouble ends a connection or a process; of what leaks with each, a quarter is enough to tell … */
+/** Every fault ends a connection or a process; a quarter of one leak per fault is enough to notice … */
 const PER_TROUBLE = 1 / 4
-/** … beyond the pools, which are full or not: 64 connections to the gateway, 8 to Postgres. */
+/** … beyond the pools, full or not: 64 connections to the gateway, 8 to Postgres. */
 const POOLS = 64 + 8
-/** Two processes have no more than this. */
+/** The most that two processes use. */
 const CONNECTIONS = 16
-/** Less than a second's messages: somewhere in each quarter the relay was as good as done. */
+/** Less than a second's messages: at some moment in each quarter the relay had almost caught up. */
 const OUTBOX = 1_000
 
-/** How memory, handles, connections and outbox went, from no fewer than four samples. */
+/** Trends of memory, handles, connections and outbox, from at least four samples. */
 export function trendsOf(samples: readonly Sample[], processes: readonly string[]): Trend[] {
   const quarter = Math.floor(samples.length / 4)
   const [early, late] = [samples.slice(0, quarter), samples.slice(-quarter)]
@@ -111,7 +114,7 @@ export function trendsOf(samples: readonly Sample[], processes: readonly string[
   ]
 }
 
-/** In words, what grew by more than it may. */
+/** What grew by more than allowed, as text. */
 export const growing = (trends: readonly Trend[]): string[] =>
   trends
     .filter(({ first, last, bound }) => !(last - first <= bound))

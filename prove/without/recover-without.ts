@@ -3,7 +3,10 @@ import { recoverCommand, recoverWith } from '../../src/cli/commands/recover.ts'
 import { run } from '../../src/cli/failure.ts'
 import { WITHOUT } from './safeguards.ts'
 
-/** `payoutd recover` without one of its safeguards: `node prove/without/recover-without.ts 'published ends compared' --by …`. */
+/**
+ * `payoutd recover` without one of its safeguards: `node prove/without/recover-without.ts 'published ends compared'
+ * --by …`.
+ */
 const [node = '', program = '', name = '', ...args] = process.argv
 const missing = WITHOUT[name]
 if (!missing) throw new Error(`there is no safeguard "${name}"`)

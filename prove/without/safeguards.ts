@@ -29,29 +29,26 @@ import { beginAt, lockStanding, moveOffset, standing } from '../../src/stages/in
 
 const { decisions, readCallback } = SAFEGUARDS
 
-/**
- * A part of payoutd taken away: what is put in its place, in a payoutd that has all the others, and what a reader is
- * told of it.
- */
+/** A missing part of payoutd: its replacement, in a payoutd with all other parts, and its description for a reader. */
 export type Missing = { about: string; put: (whole: Safeguards) => Partial<Safeguards> }
 
-/** Decides otherwise in one question only. */
+/** Decides one question differently. */
 const judging = (other: Partial<Safeguards['decisions']>) => (): Partial<Safeguards> => ({
   decisions: { ...decisions, ...other },
 })
 
 const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer', vouched: true } as const
-/** One that the dialects of these worlds promise says that the attempt is not paid. */
+/** In the dialects of these worlds it promises that the attempt is not paid. */
 const LATER = { ...REFUSED, kind: 'retry-later', code: 'TOO_FAST', balanceShort: false } as const
 
-/** Takes the answer to an apply for another one. */
+/** Misreads the answer to an apply. */
 const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
   judging({
     recordApply: (payout, attempt, answer, queryPolicy, now) =>
       decisions.recordApply(payout, attempt, misread(answer), queryPolicy, now),
   })
 
-/** The same database, but for what `other` replaces. */
+/** The same database, except for what `other` replaces. */
 const withDatabase =
   (other: (db: Database) => Partial<Database>): Missing['put'] =>
   ({ connectDatabase }) => ({
@@ -61,7 +58,7 @@ const withDatabase =
     },
   })
 
-/** A transaction in which `instead` may answer for a statement; undefined: the statement runs as ever. */
+/** A transaction in which `instead` may answer for a statement; undefined: the statement runs as usual. */
 const intercepted = (
   tx: Transaction,
   instead: (statement: unknown, params: unknown) => unknown[] | undefined,
@@ -90,7 +87,7 @@ class RolledBack extends Error {
   }
 }
 
-/** What `work` returns, though nothing of it is kept. */
+/** Returns what `work` returns, but commits nothing. */
 const uncommitted = (db: Database): Database => ({
   ...db,
   transaction: (name, work) =>
@@ -104,13 +101,13 @@ const uncommitted = (db: Database): Database => ({
       }),
 })
 
-/** Says what `report` says, about another amount than it does. */
+/** The same report with our amount in place of its own. */
 const ofOurAmount = (payout: Payout, report: OrderReport): OrderReport => ({
   ...report,
   amount: payout.amount,
 })
 
-/** Takes the fields as they came, and signs them itself. */
+/** Takes the fields as received, and signs them itself. */
 function resigned(rawQuery: string, rules: SignRules, key: string): string {
   const fields = new URLSearchParams(rawQuery)
   fields.delete('sign')

@@ -1,6 +1,6 @@
 import { withSession } from '../../src/platform/postgres/postgres.ts'
 
-/** A copy of a database that nobody works with meanwhile. */
+/** A copy of a database that nothing else uses meanwhile. */
 export class Backup {
   readonly #server: string
   readonly #database: string

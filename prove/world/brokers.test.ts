@@ -28,13 +28,14 @@ after(async () => {
   await rm(dir, { recursive: true })
 })
 
-test('a publish in which a leader dies reaches its successor, also when that has acknowledged its own part', async (t) => {
+test('a publish in which a leader dies reaches its successor, even if the leader acknowledged its own part', async (t) => {
   const publisher = createPublisher('test', connection, silentLogger)
   t.after(() => publisher.close())
   const topic = await makeTopic([1, 2], [2, 1])
   const records = Array.from({ length: 20 }, (_, i) => ({ topic, key: `${i}`, value: Buffer.from('') }))
   await publisher.publish(records)
-  // Ten of these keys belong to each partition; a first try, at brokers that have just heard of the topic, may be repeated.
+  // Ten of these keys belong to each partition; a first try, at brokers that have only just learned of the topic, may
+  // be repeated.
   const once = await lengths(topic)
   assert.ok(once.every((length) => length >= 10))
 
@@ -49,7 +50,7 @@ test('a publish in which a leader dies reaches its successor, also when that has
   }
 })
 
-test('while one partition has no leader the others are read on, also by who begins then, and it too once it has one', async (t) => {
+test('while one partition has no leader, old and new consumers read the others, and it too once it has one', async (t) => {
   await brokers.allUp()
   const topic = await makeTopic([1], [2], [3])
   const producer = kafkaFor(connection, silentLogger, t.signal).producer()

@@ -13,19 +13,19 @@ import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { Wire } from './wire.ts'
 
 const IDS = [1, 2, 3]
-/** For an answer about the cluster: nobody waits longer for a broker that was frozen just now. */
+/** For an answer about the cluster: nobody waits longer for a broker that was just frozen. */
 const ANSWER_MS = 5_000
 
 /**
- * Three real Kafka nodes, each broker and controller. A node has two names: its own address, by which the
- * others and the prover reach it, and its wire, which is all that a payoutd hears of.
+ * Three real Kafka nodes, each broker and controller. A node has two addresses: its own, for the other nodes and
+ * the prover, and its wire, the only one that payoutd knows.
  */
 export class Brokers {
   /** Bootstrap addresses past the wires, and through them. */
   readonly direct: string[]
   readonly wired: string[]
   readonly wires: Wire[]
-  /** Every end of a broker that nobody asked for, in words. */
+  /** Every unrequested end of a broker, as text. */
   readonly lost: string[] = []
   readonly #parts = new Map<number, Part>()
   readonly #frozen = new Set<number>()
@@ -40,7 +40,7 @@ export class Brokers {
     this.#log = log
   }
 
-  /** Starts them in a `dir` where none has been; throws `ServerFailed` where one does not start. */
+  /** Starts them in a new `dir`; throws `ServerFailed` if one does not start. */
   static async start(dir: string, log: Logger): Promise<Brokers> {
     mkdirSync(dir, { recursive: true })
     const ports = await threePorts()
@@ -76,26 +76,26 @@ export class Brokers {
     return brokers
   }
 
-  /** Starts one that was killed; resolves once it does its work. */
+  /** Starts one that was killed; resolves once it works. */
   async start(id: number): Promise<void> {
     await this.#part(id).start()
   }
 
-  /** Starts those that are gone; resolves once all three do their work. */
+  /** Starts those that are gone; resolves once all three work. */
   async allUp(): Promise<void> {
     const gone = [...this.#parts.values()].filter(({ pid }) => pid === undefined)
-    // Waits for all, also when one fails: what is still starting could not be stopped.
+    // Waits for all even if one fails: a server that is still starting could not be stopped.
     const started = await Promise.allSettled(gone.map((part) => part.start()))
     for (const each of started) if (each.status === 'rejected') throw each.reason
   }
 
-  /** As a crash would. */
+  /** Like a crash. */
   kill(id: number): Promise<void> {
     this.#frozen.delete(id)
     return this.#part(id).kill()
   }
 
-  /** Stops it where it stands, for others to believe it dead; `wake` lets it go on believing what it believed. */
+  /** Freezes it, so that the others believe it dead; after `wake` it continues with its old beliefs. */
   freeze(id: number): void {
     process.kill(this.#part(id).pid as number, 'SIGSTOP')
     this.#frozen.add(id)
@@ -117,7 +117,7 @@ export class Brokers {
     return leader
   }
 
-  /** Waits until every broker holds everything of a topic. */
+  /** Waits until every broker has everything of a topic. */
   async inSync(topic: string): Promise<void> {
     await eventually(`${topic} on all brokers`, async () =>
       (await this.#partitions(topic)).every(({ isr }) => isr.length === IDS.length),
@@ -125,13 +125,13 @@ export class Brokers {
   }
 
   /**
-   * Lets some brokers alone hold a partition, which has no leader once they are gone. `unclean`: one that is back leads it
-   * also where it lacks what another had. Waits until they hold it.
+   * Moves a partition to some brokers only; it has no leader once they are gone. `unclean`: a broker that returns
+   * leads it even if it lacks what another had. Waits until they hold it.
    */
   async giveTo(ids: number[], topic: string, partition: number, unclean = false): Promise<void> {
     const admin = this.#kafka().admin()
     await admin.connect()
-    // With more, a broker that was killed is not believed to have everything (KIP-966).
+    // With more, Kafka does not trust a killed broker to have everything (KIP-966).
     const configEntries = [
       { name: 'min.insync.replicas', value: '1' },
       { name: 'unclean.leader.election.enable', value: String(unclean) },
@@ -149,14 +149,14 @@ export class Brokers {
     })
   }
 
-  /** Kills them: nobody wants their data. */
+  /** Kills them: nobody needs their data. */
   async stop(): Promise<void> {
     await Promise.all([...this.#parts.values()].map((part) => part.kill()))
     await Promise.all(this.wires.map((wire) => wire.close()))
     this.#watchdog.close()
   }
 
-  /** Asked until somebody answers: until the others have noticed, they name a broker that is gone or frozen too. */
+  /** Repeats until it gets an answer without gone or frozen brokers: until the others notice, they still name them. */
   async #partitions(topic: string): Promise<PartitionMetadata[]> {
     let partitions: PartitionMetadata[] = []
     await eventually(`word of ${topic}`, async () => {

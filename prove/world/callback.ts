@@ -15,8 +15,8 @@ export const aboutOrder = (order: GatewayOrder): Record<string, string> => ({
 })
 
 /**
- * Posts a callback as a gateway does; the prover signs by itself. `key`: that of the order's
- * merchant if not given; `endpoint`: the merchant at whose endpoint it comes, again the order's if not given. Resolves with the HTTP status.
+ * Posts a callback as a gateway does; the prover has its own signing code. `key`: by default that of the order's
+ * merchant; `endpoint`: the merchant whose endpoint gets it, by default the order's. Resolves with the HTTP status.
  */
 export async function postCallback(
   { settings, gateway }: World,

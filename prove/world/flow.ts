@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { World } from './world.ts'
 
 const AT_FIRST = 39
-/** On a busy machine a process may take its time to begin. */
+/** On a busy machine a process may take long to start. */
 export const UP_WITHIN_MS = 120_000
 
-/** Does it while payouts flow through one payoutd, which is started again whenever it gives up. */
+/** Does it while payouts flow through one payoutd, which is restarted whenever it gives up. */
 export async function whilePayoutsFlow<Result>(world: World, make: () => Promise<Result>): Promise<Result> {
   await (await world.start()).up(UP_WITHIN_MS)
   await world.ask(AT_FIRST)
@@ -18,7 +18,7 @@ export async function whilePayoutsFlow<Result>(world: World, make: () => Promise
   return result
 }
 
-/** More to do while things go wrong, the less the longer it takes. */
+/** Adds payouts while things go wrong, fewer the longer it takes. */
 async function trickle(world: World, over: AbortSignal): Promise<void> {
   for (let i = 0; i < 6 || !over.aborted; i++) {
     await delay(i < 6 ? 500 : 5_000)
@@ -26,15 +26,15 @@ async function trickle(world: World, over: AbortSignal): Promise<void> {
   }
 }
 
-/** Makes the same trouble so many times, one after the other; returns how often. */
+/** Makes the same fault this many times, one after the other; returns how often. */
 export async function many(times: number, each: (i: number) => Promise<void>): Promise<number> {
   for (let i = 0; i < times; i++) await each(i)
   return times
 }
 
 /**
- * Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. What
- * was struck last may end a moment later, so in the end one has to be up.
+ * Restarts payoutd when it gives up, as a supervisor would: it does at its start if a dependency is missing. The
+ * last victim may end a moment later, so in the end one process must be up.
  */
 async function supervise(world: World, over: AbortSignal): Promise<void> {
   for (;;) {

@@ -2,7 +2,7 @@ import { Gateway, type GatewayBooks, type GatewayOrder } from '../../devkit/orac
 import { paise } from '../../src/domain/money.ts'
 import type { WorldMerchant } from './merchants.ts'
 
-/** The books of some merchants at one sandbox, as if they were one. */
+/** The books of some merchants at one sandbox, combined into one. */
 export class Gateways {
   readonly #books: readonly { merchant: WorldMerchant; gateway: Gateway }[]
   readonly #owners = new Map<string, WorldMerchant>()
@@ -23,7 +23,7 @@ export class Gateways {
     return all
   }
 
-  /** Whose order it is, of those that `orders` has told; the first merchant where nobody knows. */
+  /** The merchant of an order that `orders` has returned; the first merchant if unknown. */
   ownerOf(mchOrderNo: string | undefined): WorldMerchant {
     return this.#owners.get(mchOrderNo ?? '') ?? (this.#books[0]?.merchant as WorldMerchant)
   }

@@ -5,7 +5,7 @@ import type { DemoSettings } from '../../devkit/local/demo/settings.ts'
 
 type GatewayAccount = { mchId: string; key: string }
 
-/** One of a world's merchants: its id at payoutd, its number and key at the gateway, and those that it had before. */
+/** One of a world's merchants: its id at payoutd, its number and key at the gateway, and its former ones. */
 export type WorldMerchant = GatewayAccount & { merchantId: string; former?: GatewayAccount }
 
 /** The same merchant with another account at the gateway. */
@@ -22,7 +22,7 @@ export const firstMerchants = (): WorldMerchant[] => [
   { merchantId: 'globex', mchId: '1000900', key: newKey() },
 ]
 
-/** Merchants `acme-1`, `acme-2`, … with numbers and keys of their own at the same gateway. */
+/** Merchants `acme-1`, `acme-2`, … with their own numbers and keys at the same gateway. */
 export const furtherMerchants = (count: number): WorldMerchant[] =>
   Array.from({ length: count }, (_, i) => ({
     merchantId: `${MERCHANT_ID}-${i + 1}`,
@@ -32,10 +32,10 @@ export const furtherMerchants = (count: number): WorldMerchant[] =>
 
 const newKey = (): string => randomBytes(16).toString('hex')
 
-/** Paise: enough for everything that anybody asks for here. */
+/** Paise: enough for every payout here. */
 const BALANCE = String(10n ** 14n)
 
-/** Makes a merchant known to a sandbox. */
+/** Registers a merchant at a sandbox. */
 export async function openAccount(sandboxUrl: string, { mchId, key }: WorldMerchant): Promise<void> {
   const answer = await fetch(`${sandboxUrl}/_sandbox/merchants`, {
     method: 'POST',
@@ -45,10 +45,10 @@ export async function openAccount(sandboxUrl: string, { mchId, key }: WorldMerch
   if (!answer.ok) throw new Error(`the sandbox refuses the merchant: ${await answer.text()}`)
 }
 
-/** What all merchants of a world have besides. */
+/** Further settings of all merchants of a world. */
 export type EachMerchant = { ratePerSecond?: number; maxAmountRupees?: number }
 
-/** Writes the merchants of a world to its file of merchants; returns the settings that name it and their keys. */
+/** Writes the merchants of a world to its merchants file; returns the settings that name the file and the keys. */
 export function writeMerchants(
   dir: string,
   merchants: readonly WorldMerchant[],

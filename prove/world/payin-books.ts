@@ -3,7 +3,7 @@ import type { PublishedPayinResult } from '../../devkit/oracle/published-message
 import type { Sandbox } from '../../devkit/sandbox/sandbox.ts'
 import type { WorldMerchant } from './merchants.ts'
 
-/** A payin as the gateway's books have it (devkit/sandbox/README.md, "The books"): status 0 waits, 2 is paid, 3 failed. */
+/** A payin in the gateway's books (devkit/sandbox/README.md, "The books"): status 0 waits, 2 is paid, 3 failed. */
 export type PayinLine = { mchOrderNo: string; payOrderId: string; status: number; untoldUtrs: string[] }
 
 export async function payinsAt(
@@ -18,7 +18,7 @@ export async function payinsAt(
   return lines
 }
 
-/** Holds what a reader of `payin.results` believes, who drops an event id that is known, against the gateway's books. */
+/** Compares the gateway's books with what a reader of `payin.results` believes, which drops known event ids. */
 export function checkPayins(
   payinIds: readonly string[],
   told: readonly PublishedPayinResult[],

@@ -25,7 +25,7 @@ export type ProcOptions = {
   crash?: Crash | undefined
 }
 
-/** One process of payoutd that may be ended, frozen and looked at. */
+/** One process of payoutd that a test may end, freeze and inspect. */
 export class Proc {
   readonly name: string
   readonly logFile: string
@@ -88,12 +88,12 @@ export class Proc {
     await this.gone
   }
 
-  /** Whether it is gone before so many ms are over. */
+  /** Whether it is gone within this many ms. */
   diesWithin(ms: number): Promise<boolean> {
     return Promise.race([this.gone.then(() => true), delay(ms, false, { ref: false })])
   }
 
-  /** Resolves once it serves; or to false once it is gone, or frozen at its crash point. */
+  /** Resolves once it serves; with false once it is gone, or frozen at its crash point. */
   async up(withinMs = 30_000): Promise<boolean> {
     const giveUp = Date.now() + withinMs
     while (!this.#isGone && !this.isFrozen()) {
@@ -117,7 +117,7 @@ export class Proc {
     }
   }
 
-  /** The crash points that it has passed, in words. */
+  /** The crash points that it has passed, as text. */
   reached(): string[] {
     try {
       return readFileSync(this.#reachedFile, 'utf8').trim().split('\n')

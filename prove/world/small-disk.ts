@@ -4,7 +4,7 @@ import path from 'node:path'
 
 const CHUNK = Buffer.alloc(64 * 1024)
 
-/** A filesystem of its own that can be filled to the last byte, and emptied again. */
+/** A separate filesystem that can be filled to the last byte, and emptied again. */
 export class SmallDisk {
   readonly dir: string
   readonly #filler: string
@@ -14,7 +14,7 @@ export class SmallDisk {
     this.#filler = path.join(dir, 'filler')
   }
 
-  /** Mounts one of so many MB in memory; null where this process may not mount. */
+  /** Mounts one of this many MB in memory; null if this process may not mount. */
   static mount(dir: string, megabytes: number): SmallDisk | null {
     mkdirSync(dir, { recursive: true })
     try {

@@ -8,7 +8,7 @@ import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { freePorts } from './proc.ts'
 import { Wire } from './wire.ts'
 
-/** An asynchronous standby of a Postgres, which streams from it through a wire of its own. */
+/** An asynchronous standby of a Postgres, which streams from it through its own wire. */
 export class Standby {
   readonly url: string
   readonly #primaryUrl: string
@@ -22,12 +22,12 @@ export class Standby {
     this.#wire = wire
   }
 
-  /** `dataDir` is that of the primary; the copy is made while that works on. */
+  /** `dataDir` is that of the primary; the copy is made while the primary works. */
   static async of(primaryUrl: string, dataDir: string): Promise<Standby> {
     const copy = `${dataDir}-standby`
     const label = await withSession(primaryUrl, async (session) => {
       await session.query("select pg_backup_start('standby', fast => true)")
-      // With its owner, as whom alone Postgres works on it.
+      // Keeps the owner: Postgres accepts only its owner's data.
       execFileSync('cp', ['-a', dataDir, copy])
       const { rows } = await session.query('select labelfile from pg_backup_stop(wait_for_archive => false)')
       return rows[0].labelfile as string

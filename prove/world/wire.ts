@@ -3,8 +3,8 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * A TCP wire between a process and a server, on which everything can go wrong that goes wrong on wires.
- * Connections that are there keep what was done to the wire; `mend` sets it right for those and the next.
+ * A TCP wire between a process and a server that can have every fault of a wire. Existing connections keep their
+ * faults; `mend` repairs them and the next ones.
  */
 export class Wire {
   readonly #server: net.Server
@@ -31,25 +31,25 @@ export class Wire {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Leads to another server from now on. Connections that are there are cut. */
+  /** Leads to another server from now on. Existing connections are cut. */
   turnTo(target: string): void {
     this.#target = targetOf(target)
     this.cutAll()
   }
 
-  /** Refuses new connections and cuts those there are, or lets both live again. */
+  /** Refuses new connections and cuts the existing ones, or lets both live again. */
   down(): void {
     this.#ill = { ...HEALTHY, down: true }
     this.cutAll()
   }
 
-  /** Bytes go nowhere, in both directions, and nobody is told. */
+  /** Passes no bytes in either direction, and neither end notices. */
   hang(): void {
     this.#ill = { ...HEALTHY, hang: true }
     this.silenceThoseThere()
   }
 
-  /** Connections that are there go silent for good, and neither end is told; new ones are well. */
+  /** Existing connections go silent for good, and neither end notices; new ones work. */
   silenceThoseThere(): void {
     for (const { near, far } of this.#pairs) for (const socket of [near, far]) socket.pause()
   }
@@ -60,12 +60,12 @@ export class Wire {
     for (const { far } of this.#pairs) far.pause()
   }
 
-  /** Answers take so much longer. */
+  /** Delays answers by this much. */
   slow(answerMs: number): void {
     this.#ill = { ...HEALTHY, answerMs }
   }
 
-  /** Hands bytes of this kind on to the server, and cuts the connection before anything comes back. */
+  /** Passes bytes of this kind on to the server, and cuts the connection before any answer. */
   cutAfter(isIt: (bytes: Buffer) => boolean, times = 1): void {
     this.#ill = { ...HEALTHY, cutAfter: isIt, cutsLeft: times }
   }
@@ -120,7 +120,7 @@ export class Wire {
     far.on('data', (bytes) => {
       const { answerMs } = this.#ill
       if (mute) return
-      // In order, also where the wire was mended in between: nothing overtakes on a connection.
+      // In order, even if the wire was mended in between: nothing overtakes on a connection.
       answered = Promise.all([answered, answerMs === 0 ? undefined : delay(answerMs)]).then(() => {
         if (near.writable) near.write(bytes)
       })
@@ -136,7 +136,7 @@ function targetOf(text: string): Target {
   return { host, port: Number(port) }
 }
 
-/** Whether bytes hold this text. */
+/** Whether the bytes contain this text. */
 export const holds =
   (text: string) =>
   (bytes: Buffer): boolean =>

@@ -2,7 +2,7 @@ import type { Bench } from '../matrix.ts'
 import { Wire } from './wire.ts'
 import { World, type WorldOptions } from './world.ts'
 
-/** What stands between a payoutd and the servers that it needs, but for Kafka, whose brokers name themselves. */
+/** The wires between a payoutd and its servers, except Kafka, whose brokers advertise their own addresses. */
 export type Wires = { postgres: Wire; registry: Wire; gateway: Wire }
 
 /** A world whose processes reach Postgres, the registry and the gateway through wires. `close` ends all of it. */

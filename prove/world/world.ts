@@ -42,8 +42,8 @@ import { checkPayins, payinsAt } from './payin-books.ts'
 import { freePorts, Proc } from './proc.ts'
 
 /**
- * Beginnings of account numbers (devkit/sandbox/README.md, "Magic accounts"): most of what a gateway can do to
- * an apply and to a callback.
+ * Beginnings of account numbers (devkit/sandbox/README.md, "Magic accounts"): most of what a gateway can do to an
+ * apply and to a callback.
  */
 export const MIX = {
   usual: '5010',
@@ -61,12 +61,12 @@ export const MIX = {
   'taken, reset': '9999000015',
 } as const
 
-/** Enough of each to be asked for again and again. */
+/** Enough of each to be used again and again. */
 const ACCOUNTS = Object.values(MIX)
 
 /**
- * Everything at a gateway of this world happens in seconds. It pays one number as often as it is asked to, and payoutd
- * knows no better: an order that is confirmed absent is a person's to send again.
+ * Everything at a gateway of this world happens within seconds. The gateway pays one number as often as asked, and
+ * payoutd has no promise that it does not: only a person may send a confirmed absent order again.
  */
 export const QUICK = {
   extends: 'sandbox',
@@ -77,13 +77,13 @@ export const QUICK = {
   sendTimeoutMs: { connect: 300, headers: 800, body: 100 },
 }
 
-/** A gateway that refuses a second apply under one number, and a payoutd that was promised so. */
+/** A gateway that refuses a second apply under one number, and a payoutd whose dialect promises that. */
 export const REFUSING = {
   sandbox: { dialect: { duplicateApply: 'refused' as const } },
   dialect: { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } },
 }
 
-/** What worlds stand on, some of which a section kills. */
+/** The servers of worlds; a section may kill some of them. */
 export type Servers = Pick<Stack, 'databaseUrl' | 'kafkaBrokers' | 'schemaRegistryUrl' | 'kill' | 'restart'>
 
 export type WorldOptions = {
@@ -92,14 +92,14 @@ export type WorldOptions = {
   dir: string
   log: Logger
   settings?: DemoSettings
-  /** What every merchant of the world has besides. */
+  /** Further settings of every merchant of the world. */
   eachMerchant?: EachMerchant
   dialect?: object
   sandbox?: Partial<SandboxOptions>
-  /** How processes reach the servers, where that is not the servers' own addresses. */
+  /** How processes reach the servers, if not at the servers' own addresses. */
   through?: DemoSettings
   /**
-   * What may wait for a person at the end. `absent` (default): orders that the gateway does not have. `any`: the story
+   * What may be in review at the end. `absent` (default): orders that the gateway does not have. `any`: the story
    * is about a person's decisions.
    */
   review?: 'absent' | 'any'
@@ -111,20 +111,20 @@ export type Verdict = {
   /** In review at the end: a person decides. */
   inReview: number
   discrepancies: Discrepancy[]
-  /** Every anomaly that was published, repeats included. */
+  /** Every published anomaly, repeats included. */
   anomalies: readonly PublishedAnomaly[]
-  /** Whether the gateway pays one number as often as it is asked to. */
+  /** Whether the gateway pays one number as often as asked. */
   paysTwice: boolean
 }
 
-/** Two merchants at a gateway, with a database and topics of their own: what happens here is seen nowhere else. */
+/** Two merchants at a gateway, with their own database and topics: nothing else sees what happens here. */
 export class World {
   readonly dir: string
   readonly settings: DemoSettings
   readonly config: Config
   readonly sandbox: Sandbox
   gateway: Gateways
-  /** Who asks for payouts, in turns, and is judged. */
+  /** The merchants that request payouts, in turns, and that the verdict covers. */
   merchants: readonly WorldMerchant[]
   readonly db: Database
   readonly asked: RequestedPayout[] = []
@@ -178,7 +178,7 @@ export class World {
       merchants: merchants.map(({ mchId, key }) => ({ mchId, key })),
       settleMs: 100,
       latencyMs: 20,
-      // What payins cost would stand among the fees of payouts.
+      // Payin fees would mix with the fees of payouts.
       payinFeeFlat: 0n,
       payinFeeBps: 0n,
       callbackRetries: [1, 1, 1, 2, 2, 5],
@@ -226,7 +226,10 @@ export class World {
     })
   }
 
-  /** Publishes commands for so many new payouts, each kind of account and each merchant in turn. Returns their payoutIds. */
+  /**
+   * Publishes commands for this many new payouts, each kind of account and each merchant in turn. Returns their
+   * payoutIds.
+   */
   async ask(
     count: number,
     accounts: readonly string[] = ACCOUNTS,
@@ -243,7 +246,7 @@ export class World {
     return commands.map(({ payoutId }) => payoutId)
   }
 
-  /** Judges these payouts too, however they are asked for. */
+  /** The verdict covers these payouts too, however they are requested. */
   expect(commands: readonly PayoutCommand[]): void {
     const asked = commands.map(
       (each, i): RequestedPayout => ({ ...each, payee: payeeOf(each), row: this.asked.length + i + 1 }),
@@ -251,25 +254,25 @@ export class World {
     this.asked.push(...asked)
   }
 
-  /** These payouts, and no others of their merchants by the same name, are to come to this state and no other. */
+  /** These payouts, and no others of their merchants with the same name, must end in exactly this state. */
   mustEndAs(state: string, payoutIds: readonly string[]): void {
     for (const payoutId of payoutIds) this.#endings.set(payoutId, state)
   }
 
   /**
-   * These payouts come to one end before the ledger is set back, and to another after it. Where it was told that they
-   * did, their end is what was told under the highest version.
+   * These payouts come to one end before the ledger is set back, and to another after it. If both ends were
+   * published, the one under the highest version counts.
    */
   mayEndTwice(payoutIds: readonly string[]): void {
     for (const payoutId of payoutIds) this.#twoEnds.add(payoutId)
   }
 
-  /** What becomes of this payin is judged as well. */
+  /** The verdict covers this payin as well. */
   expectPayin(payinId: string): void {
     this.#payins.push(payinId)
   }
 
-  /** Until Kafka has them: whoever wants people paid tries again, and may so ask twice. */
+  /** Retries until Kafka has them: a producer that wants people paid tries again, and so may send twice. */
   async publish(commands: readonly PayoutCommand[]): Promise<void> {
     const { commands: topic } = topicNames(this.config.topicPrefix)
     const records = commands.map((each) => ({
@@ -280,7 +283,7 @@ export class World {
     await eventually('Kafka to take commands', () => this.#isPublished(records))
   }
 
-  /** Withdraws payouts, asked for or not. */
+  /** Withdraws payouts, requested or not. */
   async cancel(payouts: readonly Pick<PayoutCommand, 'merchantId' | 'payoutId'>[]): Promise<void> {
     const { commands: topic } = topicNames(this.config.topicPrefix)
     const records = payouts.map(({ merchantId, payoutId }) => ({
@@ -298,15 +301,15 @@ export class World {
     )
   }
 
-  /** Publishes what is no command. */
+  /** Publishes bytes that are not a command. */
   async publishBytes(value: Buffer): Promise<void> {
     const { commands: topic } = topicNames(this.config.topicPrefix)
     await this.#publisher.publish([{ topic, key: 'nobody', value }])
   }
 
   /**
-   * Starts one payoutd process. Its group is new, so that it need not wait until Kafka gives its killed
-   * predecessor up: where it reads on stands in Postgres.
+   * Starts one payoutd process. Its consumer group is new, so that it need not wait until Kafka gives up its killed
+   * predecessor: Postgres has its reading position.
    */
   async start(
     options: { roles?: string; crash?: Crash; without?: string; clockOffMs?: number } = {},
@@ -330,7 +333,7 @@ export class World {
     return proc
   }
 
-  /** Runs one command of payoutd to its end. `without`: the safeguard that it lacks, of `recover`. */
+  /** Runs one command of payoutd to its end. `without`: the safeguard that `recover` lacks. */
   async command(
     args: readonly string[],
     crash?: Crash,
@@ -346,7 +349,7 @@ export class World {
     return { exit: await proc.gone, proc }
   }
 
-  /** Waits until everything that was asked for has ended or is in review, and holds it against the gateway's books. */
+  /** Waits until every payout has ended or is in review, and compares the result with the gateway's books. */
   async verdict(options: { signal?: AbortSignal; patienceMs?: number } = {}): Promise<Verdict> {
     this.#witness ??= await TopicRecorder.start(this.config, this.#log)
     const settling = {
@@ -399,20 +402,23 @@ export class World {
     return { ...told, results: told.results.filter((result) => !isOvertaken(result)) }
   }
 
-  /** What payoutd's ledger holds now. */
+  /** What payoutd's ledger contains now. */
   async kept(): Promise<LedgerRecord[]> {
     return (
       await Promise.all(this.merchants.map(({ merchantId }) => readLedgerRecords(this.db, merchantId)))
     ).flat()
   }
 
-  /** Makes merchants known to the sandbox, and to every payoutd of this world that is started from now on. */
+  /** Registers merchants at the sandbox, and at every payoutd of this world that starts from now on. */
   async addMerchants(further: readonly WorldMerchant[]): Promise<void> {
     for (const each of further) await openAccount(this.sandbox.url, each)
     this.#writeMerchants([...this.merchants, ...further])
   }
 
-  /** Gives a merchant another account at the gateway in every payoutd that is started from now on, where it keeps the former one. */
+  /**
+   * Gives a merchant another account at the gateway, for every payoutd that starts from now on; it keeps the former
+   * one.
+   */
   async changeAccount(merchantId: string): Promise<void> {
     this.merchants = this.merchants.map((each) =>
       each.merchantId === merchantId ? withOtherAccount(each) : each,
@@ -422,23 +428,23 @@ export class World {
     this.#writeMerchants(this.merchants)
   }
 
-  /** Lets every payoutd that is started from now on find the gateway at another address. */
+  /** Every payoutd that starts from now on finds the gateway at this address. */
   reachGatewayAt(url: string): void {
     this.settings.GATEWAY_BASE_URL = url
     this.#writeMerchants(this.merchants)
   }
 
-  /** Lets every payoutd that is started from now on read the gateway by this dialect. */
+  /** Every payoutd that starts from now on reads the gateway with this dialect. */
   speak(dialect: object): void {
     writeFileSync(this.settings.GATEWAY_DIALECT as string, JSON.stringify({ ...QUICK, ...dialect }))
   }
 
-  /** Lets every payoutd that is started from now on know these merchants alone. */
+  /** Every payoutd that starts from now on knows only these merchants. */
   know(merchants: readonly WorldMerchant[]): void {
     this.#writeMerchants(merchants)
   }
 
-  /** Gives the merchants a maximum in every payoutd that is started from now on. */
+  /** Every payoutd that starts from now on gives the merchants this maximum. */
   lowerMaximum(maxAmountRupees: number): void {
     this.#writeMerchants(this.merchants, { maxAmountRupees })
   }
@@ -448,7 +454,7 @@ export class World {
     Object.assign(this.settings, writeMerchants(this.dir, all, { baseUrl, dialect, ...each }))
   }
 
-  /** Goes on with other merchants (`furtherMerchants`), once there was a verdict about those before. */
+  /** Goes on with other merchants (`furtherMerchants`), after a verdict on the former ones. */
   turnTo(merchants: readonly WorldMerchant[]): void {
     this.merchants = merchants
     this.gateway = new Gateways(this.sandbox.url, merchants)

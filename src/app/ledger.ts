@@ -11,7 +11,7 @@ import { type Codec, openCodec } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 
-/** Opens the ledger. Rejects, in words, when the registry lacks a schema of this version. */
+/** Opens the ledger. Rejects with a readable message when the registry lacks a schema of this version. */
 export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
@@ -34,7 +34,7 @@ export async function openLedger(
   return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
 }
 
-/** Encodes what the ledger tells, each record for its topic. */
+/** Encodes what the ledger publishes, each record for its topic. */
 export function encoderOf(codec: Codec, topics: Topics): Encode {
   const encoders = {
     PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),

@@ -7,24 +7,24 @@ import { type Clock, isBefore } from '../platform/running/clock.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 
 /**
- * What stands between payoutd and paying twice, losing a payout or telling a lie, as parts that `startPayoutd`
- * and `payoutd recover` put together. Nothing in the product leaves one out. The prover does, each in turn, to show that its
- * matrix would tell (docs/proof.md).
+ * The safeguards that keep payoutd from paying twice, losing a payout or reporting something false, as parts that
+ * `startPayoutd` and `payoutd recover` put together. The product always uses all of them. The prover leaves out one
+ * at a time, to show that its matrix would notice (docs/proof.md).
  */
 export const SAFEGUARDS = {
-  /** Transactions are whole: state, history, outbox and offsets together or not at all. */
+  /** Transactions are whole: state, history, outbox and offsets commit together or not at all. */
   connectDatabase,
-  /** The intent to send is committed before a byte leaves, and only what the balance covers is taken. */
+  /** payoutd commits the intent to send before a byte leaves, and claims only what the balance covers. */
   claim,
   /** A process whose lease may be over, by either of its clocks, sends nothing. */
   maySend: isBefore,
-  /** What is not known is called unknown, and nothing moves on evidence that does not fit. */
+  /** payoutd calls an unknown outcome unknown, and changes no state on evidence that does not fit. */
   decisions: DECISIONS,
-  /** "Not found" counts only where these settings find an order known to exist, at that moment. */
+  /** "Not found" counts only if the same settings can find an order known to exist, at that moment. */
   openPresenceCheck: (clock: Clock): Pick<PresenceCheck, 'found' | 'holds'> => new PresenceCheck(clock),
-  /** What the gateway did not sign is not heard. */
+  /** payoutd ignores a callback that the gateway did not sign. */
   readCallback: parsePayoutCallback,
-  /** A message is forgotten only when every in-sync replica has it. */
+  /** payoutd deletes a message only when every in-sync replica has it. */
   createPublisher,
 }
 

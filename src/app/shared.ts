@@ -21,7 +21,7 @@ export type Shared = {
   safeguards: Safeguards
   ledger: Ledger
   codec: Codec
-  /** By merchant, as the next. */
+  /** By merchant, as is `queryPolicies`. */
   gateways: ReadonlyMap<string, ConnectedAccounts>
   queryPolicies: ReadonlyMap<string, QueryPolicy>
   metrics: Metrics
@@ -32,7 +32,7 @@ export type Shared = {
   log: Logger
 }
 
-/** What waits for a lock for longer is tried again later, without a connection meanwhile. */
+/** A statement that waits longer for a lock gives up, frees its connection and is tried again later. */
 const LOCK_TIMEOUT_MS = 1_000
 
 export const keysOf = ({ sealing, fingerprintKey }: Config): KeyPair => ({
@@ -74,7 +74,7 @@ export async function share(
   }
 }
 
-/** The gateway accounts of every merchant. Throws where other settings are in force than these. */
+/** The gateway accounts of every merchant. Throws if other settings are in force than these. */
 export async function connectGateways(
   { merchants, kafka }: Config,
   { db, topics }: Ledger,

@@ -8,7 +8,7 @@ import { deleteOldLag } from '../stages/outcomes/sql/lag.ts'
 import { UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
 import type { Shared } from './shared.ts'
 
-/** Keeps the ledger at its size, and tells of accounts that hold something open and are in no settings. */
+/** Keeps the ledger at its size, and reports accounts that hold something open but are missing from the settings. */
 export function startHousekeeping({ config, ledger, lifecycle, log }: Shared): void {
   lifecycle.loop('housekeeping', async (sign) => {
     const db = signing(sign, ledger.db)
@@ -30,9 +30,9 @@ export function startHousekeeping({ config, ledger, lifecycle, log }: Shared): v
 }
 
 export const HOUSEKEEPING_EVERY_MS = 3_600_000
-/** What others keep locked is tried again before long. */
+/** If another transaction holds a lock, housekeeping tries again after this time. */
 const HOUSEKEEPING_SOON_MS = 60_000
-/** How long a callback waits for its merchant to be in the settings again. */
+/** How long a callback waits for its merchant to return to the settings. */
 const KEPT_CALLBACK_DAYS = 30
 /** `left`: something could not be locked, or is still to be dropped. */
 const keepHistory = sql<{ months: number | null }, { left: boolean }>`

@@ -12,7 +12,10 @@ import { ledgerMetrics } from '../queries/ledger-metrics.ts'
 import type { Shared } from './shared.ts'
 import { collecting } from './start-payins.ts'
 
-/** Health on the internal port: a supervisor must not end a process because its start waits for something. */
+/**
+ * Serves health on the internal port during the start: a supervisor must not kill a process whose start is still
+ * waiting.
+ */
 export async function serveWhileStarting({ internalAt }: Config, lifecycle: Lifecycle): Promise<HttpServer> {
   const server = createHttpServer()
   startingRoutes(server)

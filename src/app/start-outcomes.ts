@@ -9,7 +9,10 @@ import { type PayoutQuerier, payoutPoller } from '../stages/outcomes/payout-poll
 import type { Shared } from './shared.ts'
 import { startPayinOutcomes } from './start-payins.ts'
 
-/** Strangers reach this port: whoever fills it keeps callbacks out, which queries make up for, and nothing else. */
+/**
+ * Strangers can reach this port. Filling it keeps callbacks out, nothing else, and queries make up for missing
+ * callbacks.
+ */
 const MOST_CALLBACK_CONNECTIONS = 500
 
 export async function startOutcomes(shared: Shared): Promise<string> {

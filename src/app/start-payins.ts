@@ -18,7 +18,7 @@ import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { openLedger } from './ledger.ts'
 import { connectGateways, keysOf, type Shared, urlOf } from './shared.ts'
 
-/** What asks for payins, wherever it is asked to. The gateway calls back at `notifyAt`. */
+/** Creates payins for every caller that requests one. The gateway calls back at `notifyAt`. */
 export function collecting({
   config,
   ledger,
@@ -46,10 +46,7 @@ export function collecting({
   return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock, log }
 }
 
-/**
- * The same for a command that runs beside the processes. The ledger and the connections to the gateways are
- * the lifecycle's.
- */
+/** The same for a command that runs beside the processes. The lifecycle owns the ledger and the gateway connections. */
 export async function openCollecting(config: Config, lifecycle: Lifecycle): Promise<CollectDeps> {
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await proveKeys(ledger.db, keysOf(config))

@@ -15,31 +15,31 @@ export const ROLES = ['intake', 'dispatch', 'outcomes', 'relay'] as const
 export type Role = (typeof ROLES)[number]
 
 export interface Payoutd {
-  /** Where callbacks are received; null without the role outcomes. */
+  /** Where this process receives callbacks; null without the role outcomes. */
   readonly publicUrl: string | null
   /** Health and metrics. */
   readonly internalUrl: string
-  /** Finishes what is in hand and stops, within 25 s. */
+  /** Finishes work in progress and stops, within 25 s. */
   stop(): Promise<void>
-  /** Resolves with what stands still once something has not got on with its work for minutes: the process should end. */
+  /** Resolves with the part that stands still once a part has made no progress for minutes: the process should end. */
   readonly standstill: Promise<Standstill>
-  /** The parts that `stop` could not finish; empty: all of it ended. */
+  /** The parts that `stop` could not finish; empty if all of them ended. */
   readonly unfinished: readonly string[]
-  /** For who cannot wait any longer: tells in the log which payouts are left to their leases. */
+  /** For a caller that cannot wait any longer: logs which payouts stay under their leases. */
   logAbandoned(): void
 }
 
-/** A loop, and for how long it has given no sign of life. */
+/** A loop, and how long it has given no sign of life. */
 export type Standstill = { loop: string; ms: number }
 
-/** Of who never stops a start. */
+/** For a start that nothing aborts. */
 const UNSTOPPED = new AbortController().signal
 
 /**
- * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
- * everything stopped again, when something it needs is missing or refuses (a schema that is not
- * registered, topics that are missing, a database without tables, other keys than those in use before, a port that is taken),
- * and with the reason of `stopping` once that is aborted.
+ * Starts one payoutd process with the given roles and resolves when all of them work. If it lacks something it
+ * needs, or a dependency refuses (an unregistered schema, missing topics, a database without tables, other keys
+ * than those used before, a port in use), it stops everything again and rejects. If `stopping` is aborted, it
+ * rejects with the reason.
  */
 export async function startPayoutd(
   config: Config,
@@ -54,7 +54,7 @@ export async function startPayoutd(
     if (roles.has('intake') || roles.has('relay')) await requireTopics(config, log)
     const shared = await share(config, safeguards, lifecycle, log, stopping)
     startHousekeeping(shared)
-    // In the order of stopping, backwards: what takes work in stops first, the callback endpoints last.
+    // The lifecycle stops parts in reverse order: the parts that accept work stop first, the callback endpoints last.
     const standstill = watchHeartbeats(lifecycle)
     const publicUrl = roles.has('outcomes') ? await startOutcomes(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
@@ -84,7 +84,7 @@ export async function startPayoutd(
   }
 }
 
-/** Longer than any turn of a loop takes: each of its statements, requests and publishes is given up far earlier. */
+/** Longer than any turn of a loop: each of its statements, requests and publishes times out far earlier. */
 const STANDSTILL_MS = 120_000
 
 function watchHeartbeats(lifecycle: Lifecycle): Promise<Standstill> {

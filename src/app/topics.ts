@@ -9,8 +9,9 @@ import { pause } from '../platform/running/lifecycle.ts'
 const KAFKA_WITHIN_MS = 5_000
 
 /**
- * Without its topics nothing works though everything says so, and a topic that is compacted forgets commands: rejects, naming it. A Kafka that
- * does not answer comes back, and stops no start: callbacks and the gateway do not wait for it.
+ * Without its topics payoutd does nothing although every check passes, and a compacted topic deletes commands:
+ * rejects and names the topic. An unreachable Kafka does not stop the start: it comes back, and callbacks and the
+ * gateway do not need it.
  */
 export async function requireTopics({ kafka, topicPrefix }: Config, log: Logger): Promise<void> {
   const topics = topicNames(topicPrefix)

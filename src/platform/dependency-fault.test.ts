@@ -16,7 +16,7 @@ const anything = sql<object, { one: number }>`select 1 as one`
 const noTable = sql<object>`select * from no_such_table`
 const noRoom = sql<object>`do $$ begin raise 'could not extend file' using errcode = 'disk_full'; end $$`
 
-/** The error that a statement ends in, on the test database with its address changed. */
+/** The error that a statement ends in, on the test database with a changed address. */
 async function errorOf(change: (url: URL) => void, statement: typeof anything | typeof noTable = anything) {
   const url = new URL(process.env.TEST_DATABASE_URL ?? '')
   change(url)
@@ -54,7 +54,7 @@ test('a database that refuses connections is named, with what to do', async () =
   )
 })
 
-test('a database that is not there, a wrong password and missing tables are three different things', async () => {
+test('a missing database, a wrong password and missing tables give three different faults', async () => {
   const lines = [
     await errorOf((url) => {
       url.pathname = '/no_such_database'
@@ -69,7 +69,7 @@ test('a database that is not there, a wrong password and missing tables are thre
   assert.match(lines[2] ?? '', /run payoutd migrate/)
 })
 
-/** The address of a server that says this, after the word that TLS may begin or without it, and ends. */
+/** The port of a server that sends the next of these words each time it receives data, then ends the connection. */
 async function serverThatSays(t: TestContext, ...words: string[]): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
@@ -85,7 +85,7 @@ async function serverThatSays(t: TestContext, ...words: string[]): Promise<strin
   return String((server.address() as AddressInfo).port)
 }
 
-test('whatever is wrong with DATABASE_URL is told in words', async (t) => {
+test('every mistake in DATABASE_URL gives a readable fault', async (t) => {
   const [noTls, noPostgres] = [
     await serverThatSays(t, 'S', 'no TLS'),
     await serverThatSays(t, 'HTTP/1.1 400'),
@@ -111,14 +111,14 @@ test('whatever is wrong with DATABASE_URL is told in words', async (t) => {
   for (const [change, said] of wrong) assert.match(lineOf(await errorOf(change)) ?? 'a stack trace', said)
 })
 
-test('a full disk of the database is told as that', async () => {
+test('a full disk of the database is reported as a full disk', async () => {
   assert.match(
     lineOf(await errorOf(() => undefined, noRoom)) ?? '',
     /has no room left on its disk: free space/,
   )
 })
 
-test('a Kafka that gives no answer is named, with what was tried', () => {
+test('a Kafka that does not answer is named, with what payoutd tried', () => {
   const cause = new kafkajs.KafkaJSConnectionError('Connection error: connect ECONNREFUSED 10.0.0.1:9092', {})
   const error = new kafkajs.KafkaJSNumberOfRetriesExceeded(cause, { retryCount: 6, retryTime: 3_000 })
   assert.equal(
@@ -127,7 +127,7 @@ test('a Kafka that gives no answer is named, with what was tried', () => {
   )
 })
 
-test('a Kafka that knows us and forbids it is not called unreachable', () => {
+test('a Kafka that knows our user but denies access is not reported as unreachable', () => {
   const error = new kafkajs.KafkaJSProtocolError({
     type: 'TOPIC_AUTHORIZATION_FAILED',
     code: 29,
@@ -136,7 +136,7 @@ test('a Kafka that knows us and forbids it is not called unreachable', () => {
   assert.match(lineOf(error) ?? '', /does not allow it \(Not authorized to access topics\): grant payoutd/)
 })
 
-/** Of those that fetch does not forbid by itself. */
+/** A port that fetch does not block. */
 async function unusedPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -158,7 +158,7 @@ test('a registry that cannot be reached is named without its password', async ()
   )
 })
 
-test('a mistake of ours is no fault of a dependency', async () => {
+test('a bug of ours is not reported as a fault of a dependency', async () => {
   assert.equal(dependencyFaultOf(new TypeError('x is not a function'), AT), null)
   const syntaxError = await errorOf(() => undefined, sql<object>`selec 1`)
   assert.equal(dependencyFaultOf(syntaxError, AT), null)

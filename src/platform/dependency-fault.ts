@@ -2,7 +2,7 @@ import { withoutLastSlashes } from '../text/text.ts'
 import { ExpectedFailure } from './expected-failure.ts'
 import { sqlState } from './postgres/postgres.ts'
 
-/** Where the dependencies are, as it may be shown: without a password. */
+/** The addresses of the dependencies in a form safe to show: without passwords. */
 export type Addresses = { database: string; kafka: string; registry: string }
 
 /** The part of the configuration that names servers. */
@@ -18,19 +18,22 @@ export function addressesOf(servers: Servers): Addresses {
   }
 }
 
-/** A failure that a person can act on: what is the matter, and what to do about it. */
+/** A failure that a person can act on: what is wrong, and what to do about it. */
 export type DependencyFault = { what: string; todo: string }
 
 export const inOneLine = ({ what, todo }: DependencyFault): string => `${what}: ${todo}`
 
-/** An error of one of these servers as an ExpectedFailure, which says what to do about it; any other error as it is. */
+/**
+ * Turns an error of one of these servers into an ExpectedFailure that says what to do; returns any other error as
+ * it is.
+ */
 export function inWords(error: unknown, servers: Servers): unknown {
   const fault = dependencyFaultOf(error, addressesOf(servers))
   return fault ? new ExpectedFailure(inOneLine(fault), { cause: error }) : error
 }
 
 /**
- * What an error of PostgreSQL, Kafka, the registry or a port says in words. Null: it is of none of these, and
+ * Describes an error of PostgreSQL, Kafka, the registry or a port. Null: the error comes from none of these, and
  * its stack belongs on the screen.
  */
 export function dependencyFaultOf(error: unknown, at: Addresses): DependencyFault | null {
@@ -38,7 +41,7 @@ export function dependencyFaultOf(error: unknown, at: Addresses): DependencyFaul
   return kafkaFault(error, at) ?? registryFault(error, at) ?? portFault(error) ?? databaseFault(error, at)
 }
 
-/** The classes of KafkaJS are told by their names; what it gave up on carries its last error as cause. */
+/** KafkaJS's error classes differ only by name; the error it gives up with has its last error as cause. */
 function kafkaFault(error: Error, { kafka }: Addresses): DependencyFault | null {
   if (!error.name.startsWith('KafkaJS')) return null
   const root = error.cause instanceof Error ? error.cause : error
@@ -64,7 +67,7 @@ function kafkaFault(error: Error, { kafka }: Addresses): DependencyFault | null 
   }
 }
 
-/** `connectRegistry` names the registry in every error of its own, and hands on what it came from. */
+/** `connectRegistry` names the registry in each of its own errors and keeps the original error as cause. */
 function registryFault(error: Error, { registry }: Addresses): DependencyFault | null {
   if (!error.message.startsWith('schema registry ')) return null
   const unreachable = causes(error)
@@ -89,7 +92,7 @@ const causes = (error: Error): Error[] => [
   ...(error.cause instanceof Error ? causes(error.cause) : []),
 ]
 
-/** `listen` says itself what to do about a port that is taken. */
+/** `listen` itself says what to do about a port that is in use. */
 function portFault(error: Error): DependencyFault | null {
   const cause: unknown = error.cause
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
@@ -97,7 +100,7 @@ function portFault(error: Error): DependencyFault | null {
   return what !== undefined && todo !== undefined ? { what, todo } : null
 }
 
-/** Whatever is no error of KafkaJS, of the registry's client or of a port comes from PostgreSQL's driver. */
+/** An error that is not from KafkaJS, the registry's client or a port comes from PostgreSQL's driver. */
 function databaseFault(error: Error, { database }: Addresses): DependencyFault | null {
   const state = sqlState(error)
   if (state !== undefined) return refusal(state, error.message, `the database ${database}`)
@@ -139,18 +142,18 @@ function databaseFault(error: Error, { database }: Addresses): DependencyFault |
 
 const UNREACHABLE = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 
-/** Node's words for what is wrong with a certificate ("X509 certificate error codes"). */
+/** Node's error codes for a bad certificate ("X509 certificate error codes"). */
 const UNTRUSTED =
   /^(ERR_TLS_CERT|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/
 
-/** The words of `pg` and its pool, which give these errors no code. */
+/** The messages of `pg` and its pool, which give these errors no code. */
 const CONNECT_TIMEOUTS = new Set([
   'timeout expired',
   'timeout exceeded when trying to connect',
   'Connection terminated due to connection timeout',
 ])
 
-/** By SQLSTATE (PostgreSQL, "Error Codes"). What is not listed is a mistake of ours. */
+/** By SQLSTATE (PostgreSQL, "Error Codes"). A code that is not listed is a bug of ours. */
 function refusal(state: string, message: string, database: string): DependencyFault | null {
   switch (state) {
     case '28P01':
@@ -164,7 +167,7 @@ function refusal(state: string, message: string, database: string): DependencyFa
     case '42501':
       return { what: `${database} does not allow it (${message})`, todo: "grant it to payoutd's user" }
     case '42704':
-      // Every connection of ours sets it (platform/postgres.ts); PostgreSQL 17 brought it.
+      // Every connection of ours sets it (platform/postgres.ts); PostgreSQL 17 introduced it.
       if (message.includes('transaction_timeout'))
         return { what: `${database} is older than PostgreSQL 17`, todo: 'update PostgreSQL' }
       return message.startsWith('unrecognized configuration parameter')

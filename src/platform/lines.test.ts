@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 
-/** Its reader reads nothing, and is gone after two seconds. */
+/** Its reader reads nothing and exits after two seconds. */
 const PIPE = '"$0" "$@" | sleep 2; exit $PIPESTATUS'
 
-/** Logs, then works on, and ends by itself. */
+/** Logs, works on, and ends on its own. */
 const WORKS_ON = `
   const { createLogger } = await import(${JSON.stringify(new URL('./log.ts', import.meta.url).href)})
   const log = createLogger({ name: 'payoutd', level: 'info' })
@@ -38,7 +38,7 @@ for (const [where, spawned] of [
     assert.deepEqual({ code, said }, { code: 7, said: 'worked on' })
   })
 
-/** Logs more than waits while nothing can be written, and goes on once it can. */
+/** Logs more than the buffer holds while nothing can be written, and goes on once it can write. */
 const COMES_BACK = `
   const fs = (await import('node:fs')).default
   const { createLogger } = await import(${JSON.stringify(new URL('./log.ts', import.meta.url).href)})
@@ -52,7 +52,7 @@ const COMES_BACK = `
   await new Promise((resolve) => setTimeout(resolve, 1000))
   log.info('and on')`
 
-test('a log that lost lines, as its disk was full for long, goes on and says how many', async () => {
+test('a log that lost lines because its disk was full for long goes on and reports how many', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', COMES_BACK], {
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: 10_000,

@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 
-/** So much waits, in bytes, while nothing can be written; what comes then is dropped. */
+/** How many bytes may wait while nothing can be written; later lines are dropped. */
 const MOST_WAITING = 1024 * 1024
 const TRY_AGAIN_MS = 50
-/** For what waits when the process ends. */
+/** How long a process that ends waits to write what is left. */
 const GOODBYE_MS = 2_000
 const GLANCE_MS = 5
 
@@ -13,9 +13,9 @@ process.on('exit', () => {
 })
 
 /**
- * Writes lines to stdout or stderr, beside all else. Those that cannot be written (the disk is full, nobody reads the pipe)
- * wait and are tried again, and hold up neither the process nor its end. pino's own destination (sonic-boom 5) tries for
- * ever when the process ends, and takes a full disk for its end.
+ * Writes lines to stdout or stderr in the background. Lines that it cannot write (the disk is full, nobody reads
+ * the pipe) wait for another try, and block neither the process nor its end. pino's own destination (sonic-boom 5)
+ * tries for ever when the process ends, and a full disk ends it for good.
  */
 export class Lines {
   readonly #fd: 1 | 2
@@ -25,7 +25,7 @@ export class Lines {
   #dropped = 0
   #isWriting = false
 
-  /** `onDropped`: told once there is room again. */
+  /** `onDropped`: called once there is room again. */
   constructor(fd: 1 | 2, onDropped: (lines: number) => void) {
     this.#fd = fd
     this.#onDropped = onDropped
@@ -43,7 +43,7 @@ export class Lines {
     this.#goOn()
   }
 
-  /** Writes what waits, or as much as can be written in a moment. */
+  /** Writes all that waits, or as much as it can in a moment. */
   flushSync(): void {
     for (const until = performance.now() + GOODBYE_MS; this.#bytes > 0 && performance.now() < until; ) {
       const some = this.#take()

@@ -7,8 +7,8 @@ export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'fat
 }
 
 /**
- * Fields that must never be printed. Callers log identifiers and masked values only; this list is the
- * net below, not the rule.
+ * Fields that must never be printed. Callers log only identifiers and masked values; this list is a safety net, not
+ * the rule.
  */
 const SECRET_FIELDS = [
   'accountNo',
@@ -22,7 +22,10 @@ const SECRET_FIELDS = [
   'accountName',
 ]
 
-/** One JSON object a line of visible characters on stdout (or to `destination`: 2 is stderr, so that stdout stays for results). */
+/**
+ * Writes one JSON object per line, in visible characters, to stdout (or to `destination`: 2 is stderr, so that
+ * stdout stays free for results).
+ */
 export function createLogger(options: { level: string; name: string; destination?: 1 | 2 }): Logger {
   const log: Logger = pino(
     {

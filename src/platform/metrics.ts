@@ -3,8 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 export type { Counter, Gauge, Histogram } from 'prom-client'
 
 /**
- * The metrics of one process. Labels are stable words and merchant ids, never an order number or anything
- * of a beneficiary.
+ * The metrics of one process. Labels are stable words and merchant ids, never an order number or data of a
+ * beneficiary.
  */
 export class Metrics {
   readonly registry = new Registry()

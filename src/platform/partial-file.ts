@@ -1,7 +1,7 @@
 import { systemIds } from './ids.ts'
 
 /**
- * The name of what becomes the file at `path` once it is whole. Nobody else has it: where two write at once, each renames
- * what it wrote itself.
+ * A temporary name for the file that becomes `path` once it is whole. The name is unique: if two processes write at
+ * once, each renames its own file.
  */
 export const partialOf = (path: string): string => `${path}.${systemIds.uuid().slice(0, 8)}.partial`

@@ -7,7 +7,7 @@ const one = sealingKey(Buffer.alloc(32, 1))
 const two = sealingKey(Buffer.alloc(32, 2))
 const keys: SealingKeys = { current: 1, keys: new Map([[1, one]]) }
 
-test('what was sealed opens for its own context, and for no other', () => {
+test('sealed text opens in its own context, and in no other', () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.string(), fc.string(), (bytes, context, other) => {
       const sealed = seal(Buffer.from(bytes), context, keys)

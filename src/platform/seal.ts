@@ -13,7 +13,7 @@ const IV = 12
 const TAG = 16
 const HEADER = 1 + IV + TAG
 
-/** Random bytes are drawn 4 KB at a time: one call per seal cost more than the cipher. */
+/** Draws random bytes 4 KB at a time: one call per seal cost more than the cipher. */
 const pool = Buffer.alloc(4096)
 let drawn = pool.length
 function nonce(): Buffer {
@@ -28,8 +28,8 @@ function nonce(): Buffer {
 export const sealingKey = (secret: Buffer): KeyObject => createSecretKey(secret)
 
 /**
- * AES-256-GCM: key id, nonce, tag, ciphertext. `context` is bound to it: what was sealed for one row does
- * not open for another.
+ * AES-256-GCM: key id, nonce, tag, ciphertext. `context` is bound to it: data sealed for one row does not open for
+ * another.
  */
 export function seal(plain: Buffer, context: string, { current, keys }: SealingKeys): Buffer {
   const iv = nonce()
@@ -40,7 +40,7 @@ export function seal(plain: Buffer, context: string, { current, keys }: SealingK
   return Buffer.concat([Buffer.of(current), iv, cipher.getAuthTag(), body])
 }
 
-/** What was sealed does not open. `keyId` is that of the key which sealed it. */
+/** Sealed data does not open. `keyId` names the key that sealed it. */
 export class DoesNotOpen extends Error {
   readonly keyId: number
 
@@ -50,7 +50,7 @@ export class DoesNotOpen extends Error {
   }
 }
 
-/** Throws DoesNotOpen when the key is not known or another one, the bytes were changed, or the context is another. */
+/** Throws DoesNotOpen if the key is unknown or wrong, the bytes were changed, or the context differs. */
 export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): Buffer {
   const keyId = sealed[0] ?? 0
   const key = keys.get(keyId)

@@ -3,12 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export type SilentWire = {
   port: number
-  /** From now on nothing passes on the connections there are, and neither end is told; new ones work. */
+  /** From now on nothing passes on the existing connections, and neither end notices; new ones work. */
   silence(): void
   close(): Promise<void>
 }
 
-/** A TCP wire to a server, whose connections can be left half-open: as a firewall does that forgets them. */
+/** A TCP wire to a server that can leave its connections half-open, like a firewall that drops its state. */
 export async function silentWire(target: { host: string; port: number }): Promise<SilentWire> {
   const pairs: { near: Socket; far: Socket }[] = []
   const server = createServer({ allowHalfOpen: true }, (near) => {

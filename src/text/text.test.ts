@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { cutText, visible, visibleJson, wellFormed, wellFormedJson } from './text.ts'
 
-/** Any UTF-16 at all: half characters, NUL, and the escapes of both as somebody's own text. */
+/** Any UTF-16 text: half characters, NUL, and the escapes of both as ordinary text. */
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
@@ -11,7 +11,7 @@ const anyText = fc.oneof(
 )
 const refused = (text: string) => !text.isWellFormed() || text.includes('\0')
 
-test('text becomes well-formed, and what was so already stays as it is', () => {
+test('text becomes well-formed, and well-formed text stays as it is', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       assert.equal(refused(wellFormed(text)), false)
@@ -32,7 +32,7 @@ test('a text is cut at a whole character', () => {
   )
 })
 
-test('JSON becomes well-formed in names and values, and an escape that is somebody’s own text stays', () => {
+test('JSON becomes well-formed in names and values, and an escape written as ordinary text stays', () => {
   fc.assert(
     fc.property(fc.dictionary(anyText, anyText), (value) => {
       const json = wellFormedJson(JSON.stringify(value))
@@ -43,7 +43,7 @@ test('JSON becomes well-formed in names and values, and an escape that is somebo
   assert.equal(wellFormedJson(JSON.stringify({ a: '\\u0000' })), JSON.stringify({ a: '\\u0000' }))
 })
 
-test('nothing that a terminal or the order of writing obeys is left in what is shown', () => {
+test('shown text contains nothing that controls a terminal or the writing direction', () => {
   assert.equal(visible('a\u001b[2Jb\u009b1mc\u202ed\r\n'), 'a\\u001b[2Jb\\u009b1mc\\u202ed\\u000d\\u000a')
   assert.equal(visible('पेमेंट 🙂 é'), 'पेमेंट 🙂 é')
   const line = visibleJson(JSON.stringify({ msg: 'a\u009b1m\u202e\ud800\u001b' }))

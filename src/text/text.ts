@@ -1,11 +1,11 @@
 /**
- * Text that every store, log and screen takes. What comes from outside may hold a NUL, which PostgreSQL refuses, or
+ * Text that every store, log and screen accepts. Text from outside may hold a NUL, which PostgreSQL refuses, or
  * half of a surrogate pair, which has no UTF-8: both become U+FFFD, the replacement character.
  */
 export const wellFormed = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\ufffd')
 
-/** At most `most` UTF-16 units of a text from its beginning, and never half a character. */
+/** The first `most` UTF-16 units of a text at most, and never half a character. */
 export function cutText(text: string, most: number): string {
   if (text.length <= most) return text
   const endsInHalf = /[\ud800-\udbff]/.test(text.charAt(most - 1))
@@ -19,14 +19,14 @@ export function withoutLastSlashes(url: string): string {
   return url.slice(0, end)
 }
 
-/** How JSON writes a NUL or half a pair; the same six characters may also be somebody's own text. */
+/** How JSON writes a NUL or half a pair; the same six characters may also be ordinary text. */
 const NOT_WELL_FORMED = /\\u(?:0000|d[89a-f])/i
 
-/** JSON text whose strings and names are all well-formed, so that a jsonb column takes it. */
+/** JSON text whose strings and names are all well-formed, so that a jsonb column accepts it. */
 export const wellFormedJson = (json: string): string =>
   NOT_WELL_FORMED.test(json) ? JSON.stringify(everyText(JSON.parse(json), wellFormed)) : json
 
-/** The same value with every string in it, and every name of a field, put through `change`. */
+/** The same value with `change` applied to every string and every field name in it. */
 export function everyText<T>(value: T, change: (text: string) => string): T
 export function everyText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
@@ -38,20 +38,20 @@ export function everyText(value: unknown, change: (text: string) => string): unk
   )
 }
 
-/** Control characters (C0, DEL, C1), line separators, and what turns the direction of writing. */
+/** Control characters (C0, DEL, C1), line separators, and characters that change the writing direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /**
- * A text from outside as one line for people's eyes: what would move a terminal's cursor, ring its bell, or show the
- * text in another order is written as `\u001b`, and no text can begin a line of its own.
+ * A text from outside as one line for people: characters that would move a terminal's cursor, ring its bell, or
+ * reorder the text become `\u001b`, and no text can begin its own line.
  */
 export const visible = (text: string): string => wellFormed(text).replace(UNSEEN, escaped)
 
-/** Text for a terminal whose lines are ours: what `visible` writes out, but for the ends of lines. */
+/** Text for a terminal whose lines are ours: escapes the same characters as `visible`, except line ends. */
 export const onScreen = (text: string): string => text.split('\n').map(visible).join('\n')
 
-/** JSON text without those characters; all that JSON leaves unescaped stand inside its strings. */
+/** JSON text without those characters; the unescaped ones that JSON allows only occur inside its strings. */
 export const visibleJson = (json: string): string => wellFormedJson(json).replace(UNSEEN, escaped)
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

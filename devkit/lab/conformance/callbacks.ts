@@ -4,23 +4,23 @@ import { createHttpServer, listen } from '../../../src/platform/http.ts'
 import type { Clock, Instant } from '../../../src/platform/running/clock.ts'
 import { withoutLastSlashes } from '../../../src/text/text.ts'
 
-/** One callback as it came. `query` is the query string without the "?". */
+/** One callback as received. `query` is the query string without the "?". */
 export type Arrived = { at: Instant; method: string; query: string; body: string }
 
-/** What callbacks are answered with: the word that ends them, or a refusal. */
+/** How the endpoint answers callbacks: with the word that ends them, or with a refusal. */
 export type Manner = 'success' | 'refused'
 
 /** An endpoint for callbacks that keeps all of them. */
 export interface Callbacks {
-  /** The notifyUrl for orders whose callbacks are to be answered in this manner. */
+  /** The notifyUrl for orders whose callbacks get this answer. */
   urlOf(mode: Manner): string
   about(mchOrderNo: string): readonly Arrived[]
-  /** Resolves with those about an order once there are `count`, or with fewer after `patienceMs`. */
+  /** Resolves with an order's callbacks once there are `count`, or with fewer after `patienceMs`. */
   wait(mchOrderNo: string, count: number, patienceMs: number): Promise<readonly Arrived[]>
   close(): Promise<void>
 }
 
-/** `url` is how the server reaches this endpoint, where that is not the address it listens on. */
+/** `url` is how the server reaches this endpoint, if it differs from the listening address. */
 export async function openCallbacks(settings: {
   port: number
   url: string | null
@@ -65,7 +65,7 @@ export async function openCallbacks(settings: {
   }
 }
 
-/** The parameters of a query string; null where it has no meaning. */
+/** The parameters of a query string; null if it cannot be decoded. */
 export function parametersOf(query: string): ReadonlyMap<string, string> | null {
   const [first] = readingsOf(query)
   return typeof first === 'object' ? first : null

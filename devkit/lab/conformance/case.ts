@@ -1,10 +1,10 @@
 import type { Subject } from './subject.ts'
 
-/** One sentence of the contract, or with `open` one question that it leaves open, and how a server is asked. */
+/** One sentence of the contract (or, with `open`, one question that it leaves open), and how to test a server for it. */
 export type Case = {
   /** `operation/what`; docs/contract.md points here. */
   name: string
-  /** What the contract says in our words; of an open question, what is asked. */
+  /** The contract's sentence in our words, or the open question. */
   about: string
   open?: true
   /** Resolves with what the server did. Throws Differs or NotTried. */

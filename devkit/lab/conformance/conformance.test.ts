@@ -34,7 +34,7 @@ const SETTINGS = [
 ]
 type Setting = (typeof SETTINGS)[number]
 
-/** By body, and by what is not the default. */
+/** By body, and by the settings that differ from the default. */
 const DIALECTS: readonly (readonly [body: Dialect['body'], ...Setting[]])[] = [
   ['form'],
   ['query', 'sort', 'hexCase', 'keySuffix', 'requests', 'answers', 'callbacks', 'failures'],
@@ -79,7 +79,7 @@ async function settingsOf(t: TestContext, wanted: Wanted): Promise<SubjectSettin
   }
 }
 
-/** The names of the cases by the verdict that they came to, those that differ with what was seen. */
+/** The names of the cases by verdict; for those that differ, with what was seen. */
 async function tried(t: TestContext, wanted: Wanted): Promise<Record<Verdict['verdict'], string[]>> {
   const names: Record<Verdict['verdict'], string[]> = {
     holds: [],
@@ -113,7 +113,7 @@ async function sandboxUrl(
   return sandbox.url
 }
 
-/** A server of one answer to every operation, signed well, and without a checkout page. */
+/** A server with one well-signed answer for every operation, and without a checkout page. */
 async function parrotUrl(t: TestContext, answer: Record<string, string>): Promise<string> {
   const { sign: rules } = loadDialect('default')
   const sign = signature(new Map(Object.entries(answer)), MERCHANT.key, rules, 'answers')
@@ -135,11 +135,11 @@ const PARROT_WORLD: ConformanceWorld = {
 }
 const namesOf = (open: boolean) => CASES.filter((each) => Boolean(each.open) === open).map(({ name }) => name)
 
-test('every name is of one case', () => {
+test('each name belongs to one case', () => {
   assert.equal(new Set(CASES.map(({ name }) => name)).size, CASES.length)
 })
 
-test('every two values of every two settings meet in a dialect that is tried', () => {
+test('every two values of every two settings meet in a tested dialect', () => {
   for (const [i, setting] of SETTINGS.entries()) {
     const valuesWith = (of: (dialect: (typeof DIALECTS)[number]) => unknown) =>
       new Set(DIALECTS.map((dialect) => `${dialect.includes(setting)} ${of(dialect)}`)).size
@@ -172,7 +172,7 @@ describe('the sandbox differs in nothing and answers every open question', { con
   }
 })
 
-test('where nobody pays and nobody is to be paid, what needs it is not tried', async (t) => {
+test('if there is neither a payer nor a beneficiary, cases that need one are not tried', async (t) => {
   const names = await tried(t, { baseUrl: await sandboxUrl(t), world: null, beneficiary: null })
   assert.deepEqual(names.differs, [])
   assert.ok(names.holds.includes('payin-query/by-merchant-number'))
@@ -181,7 +181,7 @@ test('where nobody pays and nobody is to be paid, what needs it is not tried', a
   }
 })
 
-test('a server that takes everything holds in nothing but that it takes and signs', async (t) => {
+test('a server that accepts everything holds only in that it accepts and signs', async (t) => {
   const answer = { retCode: 'SUCCESS', payOrderId: 'P1', agentpayOrderId: 'P1', mchOrderNo: 'M1' }
   const baseUrl = await parrotUrl(t, answer)
   const names = await tried(t, { baseUrl, world: PARROT_WORLD, patienceMs: 20 })
@@ -191,7 +191,7 @@ test('a server that takes everything holds in nothing but that it takes and sign
   ])
 })
 
-test('a server that takes nothing differs where it should have taken, and the rest is not tried', async (t) => {
+test('a server that refuses everything differs where it should accept, and the rest is not tried', async (t) => {
   const baseUrl = await parrotUrl(t, { retCode: 'FAIL' })
   const names = await tried(t, { baseUrl, world: PARROT_WORLD, patienceMs: 20 })
   assert.deepEqual(names.differs, [
@@ -203,7 +203,7 @@ test('a server that takes nothing differs where it should have taken, and the re
   assert.ok(names['not-tried'].includes('payin-create/amount'))
 })
 
-test('where the sandbox’s checkout page is not, what needs a payer is not tried', async (t) => {
+test('without the sandbox’s checkout page, cases that need a payer are not tried', async (t) => {
   const baseUrl = await parrotUrl(t, { retCode: 'SUCCESS', payOrderId: 'P1' })
   const names = await tried(t, { baseUrl, world: sandboxWorld(baseUrl, MERCHANT.mchId), beneficiary: null })
   assert.ok(names['not-tried'].includes('payin-query/paid'))
@@ -215,7 +215,7 @@ test('with another key no answer is signed well', async (t) => {
   assert.ok(names.differs.includes('sign/answers: payinCreate: bad'))
 })
 
-test('where time can be made to pass, a callback that comes too early or not again differs', async (t) => {
+test('where time can be moved forward, a callback that comes too early or not again differs', async (t) => {
   const payin = CASES.find(({ name }) => name === 'payin-callback/retries')
   const asked = async (retries: readonly number[], patienceMs: number) => {
     const baseUrl = await sandboxUrl(t, {}, retries)
@@ -228,7 +228,7 @@ test('where time can be made to pass, a callback that comes too early or not aga
   await assert.rejects(asked([], 100), new Differs('try 2 did not come after 60 s'))
 })
 
-test('callbacks that come again keep the intervals only if none comes early, late, or is missing', () => {
+test('repeated callbacks keep the intervals only if none comes early or late or is missing', () => {
   const at = (...seconds: number[]) => seconds.map((second) => ({ at: second * 1000 }))
   assert.equal(keptIntervals(at(0, 60, 181, 361, 601, 903)), 'after 60, 121, 180, 240, 302 s')
   for (const kept of [

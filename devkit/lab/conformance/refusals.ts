@@ -2,10 +2,10 @@ import { demand } from './demand.ts'
 import { codeOf, succeeded } from './reply.ts'
 import type { Given, Operation, Subject } from './subject.ts'
 
-/** A request that breaks one rule, and how in words. */
+/** A request that breaks one rule, and a description of how. */
 export type Wrong = readonly [how: string, given: Given]
 
-/** Asks each and demands that it is refused. Resolves with how it was. */
+/** Sends each request and demands a refusal. Resolves with the refusals. */
 export async function refusesAll(
   subject: Subject,
   operation: Operation,
@@ -21,8 +21,8 @@ export async function refusesAll(
 }
 
 /**
- * Orders that each break one rule, after one that breaks none: all must be refused, and no query may find them.
- * Throws NotTried where even the good one is refused.
+ * Sends orders that each break one rule, after one that breaks none: the server must refuse all, and no query may
+ * find them. Throws NotTried if it refuses even the good one.
  */
 export async function takesNone(
   subject: Subject,
@@ -43,7 +43,7 @@ export async function takesNone(
   return refused
 }
 
-/** One wrong order for each parameter that is left out. */
+/** One wrong order per parameter, with that parameter left out. */
 export const without = (...names: readonly string[]) =>
   names.map((name) => [`no ${name}`, { [name]: null }] as const)
 

@@ -2,10 +2,10 @@ import { readMessage } from '../../../src/gateway/wire/values.ts'
 import type { AnswerFields } from '../../../src/gateway/wire/verify-answer.ts'
 import { cutText } from '../../../src/text/text.ts'
 
-/** What a server said to one request, whatever it is worth. */
+/** A server's reply to one request, whatever it contains. */
 export type Reply = {
   httpStatus: number
-  /** Of a body that is no JSON object: empty, and every type is missing. */
+  /** If the body is not a JSON object: empty, and every type is missing. */
   fields: AnswerFields
   /** The JSON type of each field. */
   types: ReadonlyMap<string, JsonType>
@@ -23,14 +23,14 @@ export const succeeded = ({ fields }: Reply): boolean => fields.get('retCode') =
 export const codeOf = ({ httpStatus, fields }: Reply): string =>
   cutText(readMessage(fields.get('retCode'), []) ?? `HTTP ${httpStatus}`, 40)
 
-/** Every field that is not what it must be, in words. */
+/** Every field that is not what it must be, as text. */
 export const misshapen = ({ types }: Reply, shape: Shape): string[] =>
   Object.entries(shape).flatMap(([name, allowed]) => {
     const type = types.get(name) ?? 'absent'
     return allowed.includes(type) ? [] : [`${name} is ${type}`]
   })
 
-/** What a field that may hold nothing holds: its type, `empty` or `absent`. */
+/** What a field that may be empty contains: its type, `empty` or `absent`. */
 export const heldIn = ({ fields, types }: Reply, name: string): string =>
   fields.get(name) === '' ? 'empty' : (types.get(name) ?? 'absent')
 
@@ -40,7 +40,7 @@ export function typesIn(text: string, fields: AnswerFields): ReadonlyMap<string,
   return new Map(parsed.map(([name, value]) => [name, typeOf(value, fields.get(name))]))
 }
 
-/** `travelled`: a number as it was written, because 1e2 is no integer in the contract's sense. */
+/** `travelled`: a number as it was written, because the contract does not count 1e2 as an integer. */
 function typeOf(value: unknown, travelled: string | null | undefined): JsonType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'list'

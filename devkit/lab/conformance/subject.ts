@@ -19,7 +19,7 @@ export type Operation = keyof Dialect['paths']
 /** Parameters of a request by name; a null is left out. */
 export type Given = Readonly<Record<string, string | bigint | boolean | null>>
 
-/** An order that the server took. */
+/** An order that the server accepted. */
 export type Taken = { mchOrderNo: string; platformNo: string; reply: Reply }
 
 export type SubjectSettings = {
@@ -31,16 +31,16 @@ export type SubjectSettings = {
   callbacks: Callbacks
   world: ConformanceWorld | null
   beneficiary: Beneficiary | null
-  /** The longest that a callback is waited for. */
+  /** The longest wait for a callback. */
   patienceMs: number
   clock: Clock
   ids: Ids
 }
 
-/** Paise: one rupee, the least that every payin and payout is about. */
+/** Paise: one rupee, the least of every payin and payout. */
 const AMOUNT = 100n
 
-/** The server that is asked, and the orders that several cases look at: each is made when first needed. */
+/** The tested server, and the orders that several cases share: each is created when first needed. */
 export class Subject {
   readonly #settings: SubjectSettings
   readonly #transport: Transport
@@ -77,7 +77,7 @@ export class Subject {
     return this.#settings.patienceMs
   }
 
-  /** Throws NotTried where nobody can make things happen around the server. */
+  /** Throws NotTried if nobody can make things happen around the server. */
   get world(): ConformanceWorld {
     const { world } = this.#settings
     if (!world) throw new NotTried('nobody pays or declines there')
@@ -88,7 +88,7 @@ export class Subject {
     return this.#settings.world?.passTime
   }
 
-  /** Throws NotTried where nobody is to be paid. */
+  /** Throws NotTried if there is no beneficiary. */
   get beneficiary(): Beneficiary {
     const { beneficiary } = this.#settings
     if (!beneficiary) throw new NotTried('no beneficiary was given')
@@ -122,7 +122,7 @@ export class Subject {
     }
   }
 
-  /** Every field that a payout needs. Throws NotTried where nobody is to be paid. */
+  /** Every field that a payout needs. Throws NotTried if there is no beneficiary. */
   payoutFields(over: Given = {}): Given {
     const { accountName, accountNo, values } = this.beneficiary
     return {
@@ -135,7 +135,7 @@ export class Subject {
     }
   }
 
-  /** What every question of this kind needs but the order's number. */
+  /** Every field that a query of this kind needs except the order's number. */
   queryFields(operation: 'payinQuery' | 'payoutQuery' | 'balance', over: Given = {}): Given {
     const { mchId, clock } = this.#settings
     const kind =
@@ -148,8 +148,8 @@ export class Subject {
   }
 
   /**
-   * Makes one call, at the dialect's path unless another is given. `sign` makes a signature that a stranger
-   * would, or none. Throws Differs where there is no answer.
+   * Makes one call, at the dialect's path unless another is given. With `sign` the signature can be a stranger's or
+   * missing. Throws Differs if there is no answer.
    */
   async ask(
     operation: Operation,
@@ -193,7 +193,7 @@ export class Subject {
     return payin
   })
 
-  /** A payin paid by a payment that the gateway was not told about, with its recovery. */
+  /** A payin paid by a payment that was not reported to the gateway, and its recovery. */
   readonly recoveredPayin = once(async () => {
     const { world } = this
     const payin = await this.newPayin()
@@ -207,12 +207,12 @@ export class Subject {
 
   readonly failedPayout = once(() => this.newPayout({ accountNo: this.world.failingAccountNo }))
 
-  /** Throws NotTried where it is not taken: another case says so. */
+  /** Throws NotTried if the server refuses it: another case reports that. */
   newPayin(over: Given = {}): Promise<Taken> {
     return this.#take('payinCreate', this.payinFields(over), 'payOrderId')
   }
 
-  /** Throws NotTried where it is not taken: another case says so. */
+  /** Throws NotTried if the server refuses it: another case reports that. */
   newPayout(over: Given = {}): Promise<Taken> {
     return this.#take('apply', this.payoutFields(over), 'agentpayOrderId')
   }

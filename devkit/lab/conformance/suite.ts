@@ -10,7 +10,7 @@ import { signature } from './cases/signature.ts'
 import { Differs, NotTried } from './demand.ts'
 import { Subject, type SubjectSettings } from './subject.ts'
 
-/** Every case, in the order in which they are tried. */
+/** Every case, in the order of testing. */
 export const CASES: readonly Case[] = [
   ...signature,
   ...payinCreate,
@@ -23,8 +23,8 @@ export const CASES: readonly Case[] = [
 ]
 
 /**
- * What a case came to. `holds` and `differs` are about what the contract says, `not-shown` tells what this
- * server does where it says nothing. `seen` is what the server did, or why it was not asked.
+ * The result of a case. `holds` and `differs` are about what the contract says; `not-shown` describes what this
+ * server does where the contract says nothing. `seen` is what the server did, or why the case was not tried.
  */
 export type Verdict = {
   case: Case
@@ -33,9 +33,8 @@ export type Verdict = {
 }
 
 /**
- * Tries every case, one after the other, at a server of the family, and yields each verdict as it comes. It
- * creates payins and payouts of one rupee each. Throws on a base URL that is none, and on what is a fault of
- * nobody's server.
+ * Tries every case, one after the other, at a server of the family, and yields each verdict as it comes. It creates
+ * payins and payouts of one rupee each. Throws on an invalid base URL, and on a fault that is not the server's.
  */
 export async function* tryConformance(settings: SubjectSettings): AsyncGenerator<Verdict> {
   const subject = new Subject(settings)

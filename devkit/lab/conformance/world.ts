@@ -3,29 +3,29 @@ import { withoutLastSlashes } from '../../../src/text/text.ts'
 import { NotTried } from './demand.ts'
 
 /**
- * What happens around a gateway and no call of the contract brings about: payers pay or are declined. Where
- * nobody can make it happen, the cases that need it are not tried.
+ * Events around a gateway that no call of the contract causes: payers pay or are declined. If nobody can cause
+ * them, the cases that need them are not tried.
  */
 export type ConformanceWorld = {
   /** Somebody pays this payin. */
   pay(payOrderId: string): Promise<void>
   /** The payer's bank declines it. */
   decline(payOrderId: string): Promise<void>
-  /** Somebody pays it and the gateway is not told. Resolves with the payment's UTR. */
+  /** Somebody pays it, but nobody reports it to the gateway. Resolves with the payment's UTR. */
   payUntold(payOrderId: string): Promise<string>
   /** An account to which every payout fails. */
   failingAccountNo: string
   /**
-   * Lets `ms` pass for the gateway, not before it knows how the first `told` callbacks about this order went. Left
-   * out where its clock cannot be put forward.
+   * Lets `ms` pass for the gateway, once it knows the results of the order's first `told` callbacks. Missing if the
+   * gateway's clock cannot be moved forward.
    */
   passTime?(ms: number, mchOrderNo: string, told: number): Promise<void>
 }
 
-/** Who is paid by the payouts. `values` are for `extra`: an IFSC, a VPA. */
+/** The beneficiary of the payouts. `values` are for `extra`: an IFSC, a VPA. */
 export type Beneficiary = { accountName: string; accountNo: string; values: readonly [string, ...string[]] }
 
-/** Nobody: the sandbox pays no one. */
+/** An invented person: the sandbox pays no one. */
 export const SANDBOX_BENEFICIARY: Beneficiary = {
   accountName: 'Asha Rao',
   accountNo: '50100123456789',
@@ -35,8 +35,8 @@ export const SANDBOX_BENEFICIARY: Beneficiary = {
 const LONGEST_CALLBACK_MS = 10_000
 
 /**
- * The world of this merchant at the sandbox at `baseUrl`: its checkout page is pressed as a payer would, and its clock
- * is put forward (devkit/sandbox/README.md).
+ * The world of this merchant at the sandbox at `baseUrl`: it presses the buttons of the checkout page as a payer
+ * would, and moves the clock forward (devkit/sandbox/README.md).
  */
 export function sandboxWorld(baseUrl: string, mchId: string): ConformanceWorld {
   const ask = async <T>(path: string, request: RequestInit): Promise<T> => {

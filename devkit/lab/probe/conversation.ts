@@ -6,15 +6,15 @@ import { encode, type Params } from '../../../src/gateway/wire/request.ts'
 import { type AnswerFields, readBody } from '../../../src/gateway/wire/verify-answer.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
 
-/** Where and how a call is made. */
+/** Where and how to make a call. */
 export type Place = { path: string; body: Dialect['body'] }
 
 /** HTTP 200 and a JSON object with a retCode, whatever its signature. */
 export type ProbeAnswer = { kind: 'answer'; retCode: string; fields: AnswerFields }
 
 /**
- * What one call came to. `other` is what no operation of a gateway says. After `silence` nobody answered, and
- * `nowhere` (HTTP 404) no operation stands at this path: both whatever the signature.
+ * The result of one call. `other` is not an answer of any gateway operation. `silence`: no answer came. `nowhere`
+ * (HTTP 404): there is no operation at this path. Both come whatever the signature.
  */
 export type ProbeReply = ProbeAnswer | { kind: 'other' | 'silence' | 'nowhere'; what: string }
 
@@ -25,7 +25,7 @@ export type Conversation = {
 
 const TIMEOUT_MS = { connect: 5_000, headers: 10_000, body: 10_000 }
 
-/** One call at a time to the server at `baseUrl`; `pace` is waited for before each. Throws on a wrong URL. */
+/** One call at a time to the server at `baseUrl`, after waiting for `pace`. Throws on a wrong URL. */
 export function openConversation(settings: {
   baseUrl: string
   tls: TlsFiles

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** How one gateway of the family behaves, in words of its own: nothing here is shared with the client. */
+/** How one gateway of the family behaves, written independently: nothing here is shared with the client. */
 export type FamilyDialect = {
   body: 'form' | 'json' | 'query'
   algorithm: 'md5' | 'hmac-sha256'
@@ -14,23 +14,23 @@ export type FamilyDialect = {
   signsFailures: boolean
   balancePaths: readonly string[]
   payoutQueryPaths: readonly string[]
-  /** What some do besides. */
+  /** Peculiarities of some gateways. */
   quirks?: {
-    /** Takes a signature in either case. */
+    /** Accepts a signature in either case. */
     anyCase?: true
-    /** Tells the balance to anybody. */
+    /** Reports the balance to anybody. */
     openBalance?: true
     /** Refuses a call with a parameter that the contract does not have. */
     noUnknown?: true
-    /** One retCode for all that goes wrong. */
+    /** One retCode for every failure. */
     oneCode?: true
-    /** Signs answers with lower-case digits, whatever requests must have. */
+    /** Signs answers with lower-case digits, whatever it requires of requests. */
     lowerAnswers?: true
     /** Answers a wrong signature with HTTP 401 and a page. */
     unauthorized?: true
-    /** Signs failures alone. */
+    /** Signs only failures. */
     unsignedOrder?: true
-    /** Has a code of its own for a payin that nobody has. */
+    /** Has a separate code for an unknown payin. */
     payinsApart?: true
     /** Refuses a payin query without executeNotify. */
     needsExecuteNotify?: true
@@ -49,7 +49,7 @@ const CONTRACT = new Set([
 ])
 const PAYIN_QUERY = '/api/pay/orderquery'
 
-/** The server: `become` changes its manner, `asked` keeps the paths and parameters that came. */
+/** The server: `become` changes its behaviour, `asked` records the paths and parameters received. */
 export async function startFamilyServer(t: TestContext, first: FamilyDialect) {
   let mode = first
   const asked: { path: string; params: Fields }[] = []
@@ -79,7 +79,7 @@ export async function startFamilyServer(t: TestContext, first: FamilyDialect) {
   }
 }
 
-/** What a server finds where it looks for parameters, and nowhere else. */
+/** Reads parameters only where this server looks for them. */
 function read(where: FamilyDialect['body'], contentType: string, body: string, query: string): Fields {
   if (where === 'query') return Object.fromEntries(new URLSearchParams(query))
   if (where === 'json') return contentType.startsWith('application/json') ? JSON.parse(body) : {}
@@ -135,7 +135,7 @@ function isSigned(params: Fields, mode: FamilyDialect): boolean {
   return mode.quirks?.anyCase ? given.toLowerCase() === expected.toLowerCase() : given === expected
 }
 
-/** Plain ASCII is all that a probe sends and all that this server says, so lower case is Java's order. */
+/** Both a probe and this server send plain ASCII only, so lower case gives Java's order. */
 function hexOf(
   fields: Fields,
   { sort, keySuffix, algorithm, hexCase }: FamilyDialect,

@@ -4,33 +4,33 @@ import type { SignRules } from '../../../src/gateway/wire/sign.ts'
 import { readMessage } from '../../../src/gateway/wire/values.ts'
 import type { Place, ProbeAnswer } from './conversation.ts'
 
-/** What the calls of a probe came to. */
+/** The results of a probe's calls. */
 export type Seen = {
   balance: Place
-  /** Whether the balance is told to nobody whose signature is wrong. */
+  /** Whether the gateway refuses the balance for a wrong signature. */
   balanceIsGuarded: boolean
-  /** The ways of signing that are left; at least one, the default first among equals. */
+  /** The signature variants still possible; at least one, the default first among equals. */
   ways: readonly SignRules[]
-  /** Where a payout query of an absent order was understood. */
+  /** Paths that understood a payout query of an absent order. */
   payoutQueryPaths: readonly string[]
   payinQueryPath: string | null
   knownOrder: 'not-given' | 'not-found' | { path: string; answer: ProbeAnswer }
-  /** What well-signed queries of an absent order were told, and what wrongly signed calls were. */
+  /** Answers to well-signed queries of an absent order, and to wrongly signed calls. */
   failures: readonly ProbeAnswer[]
   toStrangers: readonly ProbeAnswer[]
 }
 
 export type Findings = {
-  /** A dialect file's content: what was shown. The rest stays the default's, which it extends. */
+  /** A dialect file's content: the settings shown. The rest stays as in the default, which it extends. */
   dialect: { [setting: string]: unknown }
   shown: readonly { setting: string; value: unknown }[]
-  /** What harmless calls did not show: the default that stays, and why it could not be told. */
+  /** What harmless calls did not show: the default that stays, and why the calls could not show it. */
   kept: readonly { setting: string; value: unknown; why: string }[]
-  /** Whether the order that was said to be known is. */
+  /** Whether the order that was given as known exists. */
   knownOrder: 'not-given' | 'not-found' | 'found'
-  /** What no dialect says, and a person should know. */
+  /** What no dialect can express but a person should know. */
   warnings: readonly string[]
-  /** The retCodes that were heard: hints for the tables, which people of the gateway must confirm. */
+  /** The retCodes received: hints for the tables, which the gateway's people must confirm. */
   retCodes: { absentOrder: readonly string[]; wrongSignature: readonly string[] }
 }
 
@@ -38,7 +38,7 @@ const TOO_MUCH = 'only a call that moves money would show it'
 const PATH_OF_ONE = 'the contract shows one path, and only a call that creates something would prove it'
 const NOT_TOLD_APART = 'no answer depended on it'
 
-/** Every setting that tells about a gateway, with why it may stay unshown. */
+/** Every setting that describes a gateway, with why it may stay unshown. */
 const SETTINGS: { readonly [setting: string]: string } = {
   body: NOT_TOLD_APART,
   'sign.algorithm': NOT_TOLD_APART,
@@ -67,7 +67,7 @@ const SETTINGS: { readonly [setting: string]: string } = {
   reqTimeZone: 'the contract does not say that the gateway minds it',
 }
 
-/** What can be said of a gateway's dialect by what was seen of it. */
+/** Derives a gateway's dialect from what the probe saw. */
 export function findingsOf(seen: Seen): Findings {
   const values = new Map(shownBy(seen))
   const shown = [...values].map(([setting, value]) => ({ setting, value }))
@@ -110,7 +110,7 @@ function shownBy({ balance, ways, payoutQueryPaths, payinQueryPath, knownOrder, 
   ]
 }
 
-/** The setting, if it is the same in all the ways that are left. */
+/** The setting, if it is the same in all variants still possible. */
 function agreed(setting: string, ways: readonly SignRules[], of: (rules: SignRules) => unknown): Shown[] {
   const [value, ...others] = new Set(ways.map(of))
   return others.length === 0 ? [[setting, value]] : []

@@ -49,7 +49,7 @@ async function findings(
 const shownAs = ({ shown }: Findings, setting: string) =>
   shown.find((each) => each.setting === setting)?.value
 const keptIn = ({ kept }: Findings) => kept.map(({ setting }) => setting)
-/** What a probe of this gateway did not show, beyond what no probe can. */
+/** What a probe of this gateway did not show, apart from what no probe can. */
 const unshown = (found: Findings) =>
   keptIn(found)
     .filter((setting) => !NEVER_SHOWN.includes(setting))
@@ -94,7 +94,7 @@ const MANNERS: Record<FamilyDialect['body'], FamilyDialect[]> = {
 }
 
 for (const [body, manners] of Object.entries(MANNERS)) {
-  test(`with a known order, every combination of what harmless calls can show is found (${body})`, async (t) => {
+  test(`with a known order, the probe finds every combination of what harmless calls can show (${body})`, async (t) => {
     const server = await startFamilyServer(t, PLAIN)
     assert.equal(manners.length, body === 'form' ? 512 : 64)
     for (const mode of manners) {
@@ -122,7 +122,7 @@ for (const [body, manners] of Object.entries(MANNERS)) {
   })
 }
 
-test('only balances and queries are asked for, and of no order but the known one and one that nobody has', async (t) => {
+test('the probe sends only balance calls and queries, about no order but the known one and an absent one', async (t) => {
   const server = await startFamilyServer(t, PLAIN)
   await ask(server.url)
   assert.deepEqual(new Set(server.asked.map(({ path }) => path)), new Set([BALANCE, QUERY, OTHER_QUERY]))
@@ -135,7 +135,7 @@ test('only balances and queries are asked for, and of no order but the known one
   assert.deepEqual(told, [])
 })
 
-test('without a known order, what its answer alone would show is named and keeps the default', async (t) => {
+test('without a known order, each setting that only its answer would show is listed and keeps the default', async (t) => {
   const found = await findings(t, { ...PLAIN, signsEmptyIn: { requests: true, answers: true } }, null)
   assert.deepEqual(unshown(found), ['paths.payoutQuery', 'sign.emptyFields.answers'])
   assert.deepEqual(new Set(keptIn(found)), new Set([...unshown(found), ...NEVER_SHOWN]))
@@ -143,15 +143,15 @@ test('without a known order, what its answer alone would show is named and keeps
   assert.equal(shownAs(found, 'sign.emptyFields.requests'), true)
 })
 
-test('without a known order, the path of the payout query is shown where only one path answers', async (t) => {
+test('without a known order, the path of the payout query is shown only if just one path answers', async (t) => {
   const one = await findings(t, { ...PLAIN, payoutQueryPaths: [QUERY] }, null)
   assert.equal(shownAs(one, 'paths.payoutQuery'), QUERY)
-  // Payin queries are answered at the first path in any case.
+  // The first path answers payin queries in any case.
   const two = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY] }, null)
   assert.ok(unshown(two).includes('paths.payoutQuery'))
 })
 
-test('without a known order, a path that takes a payout query for a payin query shows that the other is meant', async (t) => {
+test('without a known order, a path that takes payout queries for payin queries shows that the other is right', async (t) => {
   const quirks = { needsExecuteNotify: true } as const
   const found = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY], quirks }, null)
   assert.equal(shownAs(found, 'paths.payoutQuery'), OTHER_QUERY)
@@ -163,34 +163,34 @@ test('without a known order, a path that takes a payout query for a payin query 
   assert.ok(unshown(unlike).includes('paths.payoutQuery'))
 })
 
-test('a known order is found by the number of the gateway too, and one that nobody has is said not to be', async (t) => {
+test('a known order is found by the gateway’s number too, and an absent one is reported as absent', async (t) => {
   assert.deepEqual((await findings(t, PLAIN, 'AP1')).warnings, [])
   const { warnings, knownOrder } = await findings(t, PLAIN, 'P9')
   assert.equal(knownOrder, 'not-found')
   assert.deepEqual(warnings, ['no path found the order that was said to be known'])
 })
 
-test('a gateway that takes either case shows in its answers which one it writes', async (t) => {
+test('the answers of a gateway that accepts either case show which one it writes', async (t) => {
   const quirks = { anyCase: true, lowerAnswers: true } as const
   assert.equal(shownAs(await findings(t, { ...PLAIN, quirks }), 'sign.hexCase'), 'lower')
 })
 
-test('a gateway that takes either case and signs no answer leaves the case unshown', async (t) => {
+test('a gateway that accepts either case and signs no answer leaves the case unshown', async (t) => {
   const found = await findings(t, { ...PLAIN, signsFailures: false, quirks: { anyCase: true } }, null)
   assert.ok(unshown(found).includes('sign.hexCase'))
 })
 
-test('a gateway that signs answers otherwise than it wants requests has no dialect', async (t) => {
+test('a gateway that signs answers in another way than requests has no dialect', async (t) => {
   const { url } = await startFamilyServer(t, { ...PLAIN, quirks: { lowerAnswers: true } })
   assert.deepEqual(await ask(url), { kind: 'contradiction' })
 })
 
-test('where unknown parameters are refused, neither the sort nor empty fields of requests are shown', async (t) => {
+test('if a gateway refuses unknown parameters, neither the sort nor empty request fields are shown', async (t) => {
   const found = await findings(t, { ...PLAIN, sort: 'name', quirks: { noUnknown: true } })
   assert.deepEqual(unshown(found), ['sign.emptyFields.requests', 'sign.sort'])
 })
 
-test('where anybody is told the balance, queries show how the gateway signs, and a person is warned', async (t) => {
+test('if anybody may see the balance, queries show how the gateway signs, and the probe warns', async (t) => {
   const found = await findings(t, {
     ...PLAIN,
     ...{ algorithm: 'hmac-sha256', hexCase: 'lower', keySuffix: 'appSecret', quirks: { openBalance: true } },
@@ -201,42 +201,42 @@ test('where anybody is told the balance, queries show how the gateway signs, and
   assert.match(found.warnings.join(), /told to anybody/)
 })
 
-test('a wrong signature is told from an unknown order though both have the same retCode', async (t) => {
+test('the probe separates a wrong signature from an unknown order even if both have the same retCode', async (t) => {
   const found = await findings(t, { ...PLAIN, quirks: { oneCode: true } })
   assert.equal(shownAs(found, 'sign.failures'), true)
   assert.deepEqual(found.retCodes, { absentOrder: ['FAIL'], wrongSignature: ['FAIL'] })
 })
 
-test('a gateway that meets a wrong signature with HTTP 401 is understood all the same', async (t) => {
+test('the probe understands a gateway that answers a wrong signature with HTTP 401', async (t) => {
   const found = await findings(t, { ...PLAIN, quirks: { unauthorized: true } })
   assert.deepEqual(unshown(found), [])
   assert.deepEqual(found.retCodes.wrongSignature, [])
 })
 
-test('a known order whose answer carries no signature is a warning', async (t) => {
+test('an unsigned answer about a known order gives a warning', async (t) => {
   const { warnings } = await findings(t, { ...PLAIN, quirks: { unsignedOrder: true } })
   assert.match(warnings.join(), /^the answer about the known order carries no signature/)
 })
 
-test('the retCodes that were heard are told, but enter no table', async (t) => {
+test('the probe reports the retCodes received, but enters them in no table', async (t) => {
   const found = await findings(t, PLAIN)
   assert.deepEqual(found.retCodes, { absentOrder: ['2004'], wrongSignature: ['1002'] })
   assert.equal('retCodes' in found.dialect, false)
 })
 
-test('with a wrong key no dialect is found, and what the gateway said is told', async (t) => {
+test('with a wrong key the probe finds no dialect, and reports what the gateway said', async (t) => {
   const { url, asked } = await startFamilyServer(t, { ...PLAIN, balancePaths: [BALANCE] })
   const heard = ['retCode 1002', 'HTTP 404', 'retCode 1001']
   assert.deepEqual(await ask(url, ORDER, 'another key'), { kind: 'no-balance', heard })
-  // A path that is not there is asked once for each body, the other with every signature.
+  // A missing path is tried once per body, the other path with every signature.
   assert.equal(asked.length, 3 * (8 + 1))
 })
 
-test('an address where nobody answers is given up after one call', async () => {
+test('the probe gives up an address that does not answer after one call', async () => {
   assert.deepEqual(await ask('http://127.0.0.1:9'), { kind: 'not-reached', reason: 'connection-refused' })
 })
 
-test('a gateway with a certificate of its own is probed with the files of the merchant, and not without', async (t) => {
+test('a gateway with its own certificate is probed with the merchant’s files, and not without', async (t) => {
   const { url } = await startFamilyServer(t, PLAIN)
   const { cert, key } = selfSigned('gateway.invalid')
   const front = createServer({ cert, key }, (near) => {

@@ -20,9 +20,9 @@ import { type Findings, findingsOf, type Seen } from './findings.ts'
 import { Signing } from './signing.ts'
 
 /**
- * `not-reached`: the first call got no answer. `no-balance`: no way of asking known in the family was told the
- * balance, so merchant number or key is wrong, or the gateway is of another family; `heard` is what it said.
- * `contradiction`: it signs its answers in no way in which it accepts requests, and no dialect can say that.
+ * `not-reached`: the first call got no answer. `no-balance`: no known way of asking got the balance, so the
+ * merchant number or key is wrong, or the gateway is of another family; `heard` is what it said. `contradiction`:
+ * it accepts no request signed the way it signs answers, and no dialect can express that.
  */
 export type ProbeOutcome =
   | ({ kind: 'found' } & Findings)
@@ -53,10 +53,10 @@ type ProbeSettings = {
 }
 
 /**
- * Finds out how a gateway wants to be spoken to, by balance calls and queries alone: about `knownOrder`, and
- * about an order that nobody has. What only other calls would show keeps its default. No retCode but SUCCESS is
- * known beforehand: a query was understood if its reply is another than with a wrong signature. `pace` is waited
- * for before each call. Throws on a base URL that is none.
+ * Finds out which dialect a gateway speaks, with balance calls and queries only: about `knownOrder`, and about an
+ * order that does not exist. Settings that only other calls would show keep their defaults. The probe knows no
+ * retCode in advance but SUCCESS: it takes a query as understood if the reply differs from the one to a wrong
+ * signature. It waits for `pace` before each call. Throws on an invalid base URL.
  */
 export async function probe(
   settings: ProbeSettings & { baseUrl: string; tls: TlsFiles; pace: () => Promise<void> },
@@ -113,7 +113,7 @@ async function interview(ask: Conversation['ask'], settings: ProbeSettings): Pro
   return { kind: 'found', ...findingsOf(seen) }
 }
 
-/** The first place where the balance is told, or why there is none. */
+/** The first place that returns the balance, or why there is none. */
 async function openEndpoint(signing: Signing, balance: () => Params): Promise<Place | ProbeOutcome> {
   const heard = new Set<string>()
   for (const body of BODIES) {
@@ -128,7 +128,7 @@ async function openEndpoint(signing: Signing, balance: () => Params): Promise<Pl
   return { kind: 'no-balance', heard: [...heard] }
 }
 
-/** The first path that finds the order by one of its numbers, with what it said; null where none does. */
+/** The first path that finds the order by one of its numbers, with the answer; null if none does. */
 async function findOrder(
   signing: Signing,
   place: Place,
@@ -153,9 +153,9 @@ async function findOrder(
 type ProbeRequest = { path: string; stranger: ProbeReply; parsed: readonly ProbeAnswer[] }
 
 /**
- * Those that were understood as payout queries of an absent order. Payin queries share the first path: where the
- * other says what a payin query of an absent order is told and the first says something else, the first took it for
- * a payin query that lacks something.
+ * The paths that understood a payout query of an absent order. Payin queries share the first path: if the other
+ * path gives the answer to a payin query of an absent order and the first gives another, the first took it for an
+ * incomplete payin query.
  */
 function payoutQueriesAmong(
   asked: readonly ProbeRequest[],
@@ -170,7 +170,7 @@ function payoutQueriesAmong(
   return isPayin ? [other] : parsed
 }
 
-/** Asks the same with a wrong signature and with a good one. */
+/** Makes the same call with a wrong signature and with a good one. */
 async function askBoth(signing: Signing, place: Place, params: Params): Promise<ProbeRequest> {
   const stranger = await signing.wrongly(place, params)
   const { answers } = await signing.call(place, params, (answer) => isOther(answer, stranger))

@@ -34,7 +34,7 @@ const anyDialect = plain({
   }),
 })
 
-test('whatever dialect the sandbox is started in, a probe that knows an order finds all of it', async (t) => {
+test('whatever the sandbox’s dialect, a probe that knows an order finds all of it', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   t.after(() => rmSync(folder, { recursive: true }))
   let number = 0

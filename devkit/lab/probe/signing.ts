@@ -4,8 +4,8 @@ import { VARIANTS } from '../../../src/gateway/wire/sign-variants.ts'
 import type { Conversation, Place, ProbeAnswer, ProbeReply } from './conversation.ts'
 
 /**
- * Every way of signing that calls can tell apart; the dialect's default comes first. Callbacks, and whether
- * failures are signed, are the default's in all of them.
+ * Every signature variant that calls can tell apart; the dialect's default comes first. Callbacks, and whether
+ * failures are signed, are as in the default in all of them.
  */
 const WAYS: readonly SignRules[] = VARIANTS.flatMap(({ emptyFields: requests, ...variant }) =>
   [false, true].map((answers) => ({
@@ -28,8 +28,8 @@ export class Signing {
   }
 
   /**
-   * Makes one call with each signature that the ways still possible give to it. Those whose replies are
-   * `understood` stay possible; where none is, the call says nothing of them.
+   * Makes one call per distinct signature of the variants still possible. Variants whose reply is `understood` stay
+   * possible; if none is, the call shows nothing.
    */
   async call(place: Place, params: Params, parsed: (answer: ProbeAnswer) => boolean): Promise<Trial> {
     const kept: SignRules[] = []
@@ -56,8 +56,8 @@ export class Signing {
   }
 
   /**
-   * The ways in which the gateway accepts requests and signs its answers, the default first among equals; none
-   * where it signs them in no way in which it accepts requests.
+   * The variants in which the gateway accepts requests and signs its answers, the default first among equals; empty
+   * if it accepts no request signed the way it signs answers.
    */
   get ways(): readonly SignRules[] {
     return this.#ways.filter((rules) =>
@@ -66,5 +66,5 @@ export class Signing {
   }
 }
 
-/** The replies of one call, and those among them that were understood. */
+/** The replies of one call, and which of them were understood. */
 export type Trial = { answers: readonly ProbeAnswer[]; replies: readonly ProbeReply[] }

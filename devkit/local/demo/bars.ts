@@ -5,7 +5,7 @@ import { seconds } from './steps.ts'
 /** How long each phase took, in milliseconds, in their order. */
 export type Phases = { name: string; ms: number }[]
 
-/** Says on stderr how one phase after the other goes on, and remembers how long each took. */
+/** Reports the progress of each phase on stderr, and remembers how long each took. */
 export class PhaseTeller {
   readonly phases: Phases = []
   readonly #clock: Clock
@@ -21,7 +21,7 @@ export class PhaseTeller {
     return result
   }
 
-  /** The same with a bar, where there is a terminal, and a line once it is over. `work` says how far it is. */
+  /** The same with a progress bar if there is a terminal, and a line at the end. `work` reports its progress. */
   async withBar<T>(
     name: string,
     total: number,

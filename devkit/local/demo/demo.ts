@@ -27,7 +27,7 @@ import { MERCHANT_ID } from './settings.ts'
 
 export type DemoDeps = {
   teller: PhaseTeller
-  /** Owns what is opened on the way. */
+  /** Owns what the demo opens. */
   lifecycle: Lifecycle
   clock: Clock
   log: Logger
@@ -35,10 +35,9 @@ export type DemoDeps = {
 }
 
 /**
- * Pays a payroll file by `installation`, which must be new, waits for every end, and holds what payoutd
- * published against the file, against what the file says must happen, and against the gateway's books.
- * Throws an ExpectedFailure when the file cannot be paid or payouts do not end, and the reason of the signal
- * when that aborts.
+ * Pays a payroll file with `installation`, which must be new, waits for every end, and compares what payoutd
+ * published with the file, with the file's expectations, and with the gateway's books. Throws an ExpectedFailure if
+ * the file cannot be paid or payouts do not end, and the signal's reason when that aborts.
  */
 export async function payAndCheck(
   installation: Installation,

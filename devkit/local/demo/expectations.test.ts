@@ -55,26 +55,26 @@ const PAYOUTS = [ended(4, 'FAILED'), ended(5, 'PAID'), ended(6, 'PAID')]
 const rowsAtFault = (rejected: RefusedRow[], payouts: ExpectedOutcome[]) =>
   checkExpectations(EXPECTED, rejected, payouts).map(({ who }) => who)
 
-test('rows that became what they had to are no news', () => {
+test('rows with the expected result are not reported', () => {
   assert.deepEqual(rowsAtFault(REFUSED, PAYOUTS), [])
 })
 
-test('a wrong row that was accepted is found, and one rejected for another reason', () => {
+test('a wrong row that was accepted is reported, and one rejected for another reason', () => {
   assert.deepEqual(rowsAtFault([], [...PAYOUTS, ended(2, 'PAID')]), ['row 2'])
   assert.deepEqual(rowsAtFault([refused(2, 'amount', 'required')], PAYOUTS), ['row 2'])
 })
 
-test('a duplicate that was accepted, or rejected, is found', () => {
+test('a duplicate that was accepted or rejected is reported', () => {
   assert.deepEqual(rowsAtFault(REFUSED, [...PAYOUTS, ended(3, 'PAID')]), ['row 3'])
   assert.deepEqual(rowsAtFault([...REFUSED, refused(3, 'amount', 'required')], PAYOUTS), ['row 3'])
 })
 
-test('a row that must fail and is paid is found, and one that must be paid and fails', () => {
+test('a row that must fail but is paid is reported, and one that must be paid but fails', () => {
   assert.deepEqual(rowsAtFault(REFUSED, PAYOUTS.with(0, ended(4, 'PAID'))), ['row 4'])
   assert.deepEqual(rowsAtFault(REFUSED, PAYOUTS.with(1, ended(5, 'FAILED'))), ['row 5'])
 })
 
-test('an ordinary row that is not paid, or was rejected, is found', () => {
+test('an ordinary row that is not paid or was rejected is reported', () => {
   assert.deepEqual(rowsAtFault(REFUSED, PAYOUTS.with(2, ended(6, 'FAILED'))), ['row 6'])
   assert.deepEqual(rowsAtFault([...REFUSED, refused(7, 'amount', 'required')], PAYOUTS), ['row 7'])
 })

@@ -12,7 +12,7 @@ const expectation = z.object({
   rule: z.string(),
   why: z.string(),
 })
-/** What must become of one row that was planted in an example payroll. */
+/** The expected result of one row planted in an example payroll. */
 export type Expectation = z.output<typeof expectation>
 
 /** The expectations beside an example payroll; null for a file that has none. */
@@ -27,7 +27,7 @@ export async function readExpectations(payrollPath: string): Promise<Expectation
 export const expectationsPath = (payrollPath: string): string =>
   payrollPath.replace(/(\.csv)?$/, '.expected.csv')
 
-/** Rows that did not become what they must: the planted ones what stands there, all others paid. */
+/** Rows with another result than expected: planted rows have their own expectation, all others must be paid. */
 export function checkExpectations(
   expectations: readonly Expectation[],
   refused: readonly RefusedRow[],
@@ -49,7 +49,7 @@ export function checkExpectations(
   ]
 }
 
-/** How a payout ended, or its state; or what is wrong with its row. A duplicate has none. */
+/** How a payout ended, or its state; or the faults of its row. A duplicate has none. */
 type Fate = string | RefusedRow['faults']
 
 function fatesOf(refused: readonly RefusedRow[], payouts: readonly ExpectedOutcome[]): Map<number, Fate> {

@@ -5,7 +5,7 @@ import { type ExpectedOutcome, isInReview, type Outcomes, timesPaid } from '../.
 /** Payouts and what they are about, in paise. */
 export type Group = { payouts: ExpectedOutcome[]; amount: Paise }
 
-/** What became of the rows of a file. rows = accepted + rejected + duplicates. */
+/** The results of a file's rows. rows = accepted + rejected + duplicates. */
 export type Figures = {
   rows: number
   accepted: number
@@ -16,7 +16,7 @@ export type Figures = {
   /** Withdrawn, expired, or refused by payoutd itself: never sent. */
   neverSent: Group
   review: Group
-  /** Accepted, and neither ended nor in review. */
+  /** Accepted, but neither ended nor in review. */
   missing: Group
   fees: Paise
   /** Payouts that the gateway paid more than once. */

@@ -7,7 +7,7 @@ import { ExpectedFailure } from '../../../src/platform/expected-failure.ts'
 import { silentLogger } from '../../../src/platform/log.ts'
 import { startInstallation } from './installation.ts'
 
-/** A start that fails: its message, and whether it came as far as making its directory. */
+/** A failing start: its message, and whether it got as far as creating its directory. */
 async function failure(
   t: TestContext,
   given: NodeJS.ProcessEnv,
@@ -31,7 +31,7 @@ const GATEWAY = {
   GATEWAY_KEY: 'invented',
 }
 
-test('settings that cannot be right are told before any server is started', async (t) => {
+test('invalid settings are reported before any server starts', async (t) => {
   const wrong: NodeJS.ProcessEnv[] = [
     { PUBLIC_PORT: 'abc' },
     { SCHEMA_REGISTRY_URL: 'nonsense' },
@@ -47,7 +47,7 @@ test('settings that cannot be right are told before any server is started', asyn
   }
 })
 
-test('a given database that does not answer is told with what to do about it', async (t) => {
+test('a given database that does not answer is reported with what to do about it', async (t) => {
   const { message } = await failure(t, {
     ...GATEWAY,
     DATABASE_URL: 'postgres://postgres:a-secret-word@127.0.0.1:1/payoutd',

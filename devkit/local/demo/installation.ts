@@ -25,25 +25,25 @@ export type Step = PartName | 'tables, topics, schemas' | 'payoutd' | 'servers'
 export type OnStep = (step: Step, state: 'starting' | 'ready' | 'stopped') => void
 
 export interface InstallationOptions {
-  /** Where everything of it lives; one installation at a time. */
+  /** Holds everything of the installation; one installation at a time. */
   dir: string
   /** Deletes all data of earlier runs first. */
   fresh: boolean
   ports: PortPreference
   /**
-   * The variables whose servers and settings are used instead of own ones. If they are this process's whole
-   * environment, payoutd inherits that; otherwise nothing of it reaches payoutd.
+   * The variables that name servers and settings to use instead of own ones. If they are this process's whole
+   * environment, payoutd inherits it; otherwise payoutd gets none of it.
    */
   given: NodeJS.ProcessEnv
   /** Settings of payoutd that differ from the usual ones. */
   settings?: DemoSettings
   log: Logger
   onStep: OnStep
-  /** Aborted: what is starting is stopped again at the next step. */
+  /** When aborted, the start stops everything again at the next step. */
   signal?: AbortSignal
 }
 
-/** A payoutd with everything that it stands on. */
+/** A payoutd with everything that it needs. */
 export interface Installation {
   readonly stack: Stack
   /** The environment of payoutd and its commands. */
@@ -56,16 +56,16 @@ export interface Installation {
 }
 
 /**
- * Checks the settings, starts the servers, brings them up to date, and starts payoutd as a process of its own:
- * so its memory, its log and its crashes are its own, and it can come and go while the servers stay. Throws,
- * with everything stopped again, an ExpectedFailure that says what is wrong or did not start, or the reason of
- * the signal. Nothing outlives this process, however it ends.
+ * Checks the settings, starts the servers, brings them up to date, and starts payoutd in its own process: so it has
+ * its own memory, log and crashes, and can come and go while the servers stay. On failure it stops everything again
+ * and throws an ExpectedFailure that says what is wrong or did not start, or the signal's reason. Nothing outlives
+ * this process, however it ends.
  */
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   try {
     return await bringUp(options)
   } catch (error) {
-    // What is not of these classes comes from a library, or is a bug.
+    // An error of any other class comes from a library, or is a bug.
     const forPeople =
       error instanceof ServerFailed ||
       error instanceof ConfigError ||
@@ -128,7 +128,10 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
   }
 }
 
-/** The sandbox may have got another port since the last start, or payoutd another dialect: both are this machine's own. */
+/**
+ * The sandbox may have another port than at the last start, or payoutd another dialect: both are local to this
+ * machine.
+ */
 async function adoptOwn({ databaseUrl, merchants, kafka, topicPrefix }: Config): Promise<void> {
   const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd up' })
   try {

@@ -1,9 +1,9 @@
-/** The person who started this wants it to end: no fault of anything. */
+/** The person who started this wants it to end: not a fault. */
 export class Interrupted extends Error {}
 
 /**
- * Turns the first SIGINT, SIGTERM or SIGHUP into an abort, so that everything is stopped in order. A second
- * one ends this process at once, and the watchdogs end what it leaves.
+ * Turns the first SIGINT, SIGTERM or SIGHUP into an abort, so that everything stops in order. A second one ends
+ * this process at once, and the watchdogs end what it leaves.
  */
 export function interruption(): AbortSignal {
   const abort = new AbortController()

@@ -11,7 +11,7 @@ export class PayoutdPart extends Part {
 
   constructor(options: PayoutdOptions, host: Host) {
     const { promise, reject } = Promise.withResolvers<never>()
-    // Nobody has to listen.
+    // A caller need not listen.
     promise.catch(() => undefined)
     super(payoutd(options, host), (_, how) => void lost(how, options.logFile).then(reject))
     this.logFile = options.logFile

@@ -7,21 +7,21 @@ import type { DemoSettings } from './settings.ts'
 const program = path.resolve(import.meta.dirname, '../../../bin/payoutd.ts')
 
 /**
- * How Node runs payoutd everywhere (package.json and the Dockerfile say the same): under load its young
- * objects would otherwise be given 100 MB for nothing.
+ * How Node runs payoutd everywhere (package.json and the Dockerfile say the same): otherwise, under load, Node
+ * would give young objects 100 MB for nothing.
  */
 export const payoutdNode = ['--max-semi-space-size=4']
 
 export interface PayoutdOptions {
   settings: DemoSettings
-  /** The same settings as a file: secrets stand on no command line, and the line tells whose process it is. */
+  /** The same settings as a file: the command line contains no secrets, and shows whose process it is. */
   settingsFile: string
   logFile: string
-  /** Whether the variables of this process reach it too. */
+  /** Whether it also gets this process's variables. */
   inherit: boolean
 }
 
-/** payoutd with all its roles, as a process that stops, crashes and starts like the servers below it. */
+/** payoutd with all its roles, as a process that stops, crashes and starts like the servers it uses. */
 export function payoutd(options: PayoutdOptions, host: Host): Server {
   const { settings, settingsFile, logFile, inherit } = options
   const serve = [process.execPath, ...payoutdNode, `--env-file=${settingsFile}`, program, 'serve']
@@ -43,7 +43,7 @@ export const internalUrl = ({ INTERNAL_HOST, INTERNAL_PORT }: DemoSettings): str
 
 const UP_WITHIN_MS = 60_000
 
-/** Up: what it needs answers it, and it answers the gateway. */
+/** Up: its dependencies answer it, and it answers the gateway. */
 async function untilUp(running: ServerProcess, settings: DemoSettings, { clock }: Host): Promise<void> {
   const deadline = clock.monotonic() + UP_WITHIN_MS
   const isReady = async () => (await status(`${internalUrl(settings)}/readyz`)) === 200

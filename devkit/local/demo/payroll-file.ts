@@ -3,15 +3,15 @@ import path from 'node:path'
 import { writeExample } from '../example/files.ts'
 import { expectationsPath } from './expectations.ts'
 
-/** Which payroll is paid: a file, or an example of so many rows, or the example of this repository. */
+/** Which payroll to pay: a file, an example of so many rows, or this repository's example. */
 export type PayrollChoice = { file?: string; rows?: number }
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../../examples/payroll-2026-11.csv')
 const SEED = 2026
 
 /**
- * Puts the payroll and what is expected of it into `folder`, where lists about it can be written beside it.
- * Returns its path there, and the name by which a person knows it.
+ * Puts the payroll and its expectations into `folder`, where payoutd can write lists beside it. Returns its path
+ * there, and the name by which a person knows it.
  */
 export async function placePayroll(
   { file, rows }: PayrollChoice,

@@ -4,7 +4,7 @@ import { type Payroll, readPayroll } from '../../../src/batches/payroll.ts'
 import { ExpectedFailure } from '../../../src/platform/expected-failure.ts'
 import { payeeOf, type RequestedPayout } from '../../oracle/outcome.ts'
 
-/** What a payroll file asks for, known before payoutd hears of it. */
+/** What a payroll file requests, known before payoutd gets it. */
 export type PayrollRows = { summary: Summary; asked: RequestedPayout[]; refused: RefusedRow[] }
 
 /** Reads a payroll file by the rules of `payoutd ingest`. Throws an ExpectedFailure when it cannot be read. */

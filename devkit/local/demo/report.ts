@@ -26,7 +26,7 @@ export type ReportInput = {
   phases: Phases
 }
 
-/** What a demo came to, for the person who watched it. */
+/** The result of a demo, for the person who watched it. */
 export function report(input: ReportInput): string {
   const sections = [
     figuresSection(input),
@@ -93,7 +93,7 @@ function rejectedSection({ refused, refusedFile }: ReportInput): string {
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ')
 
-/** Payouts by the reason that was given for where they are. */
+/** Groups payouts by the reason given for their state. */
 function reasonsSection(title: string, { payouts }: Group): string {
   const reasons = Map.groupBy(
     payouts,

@@ -3,9 +3,9 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isFree, type PortPreference } from '../servers/processes/ports.ts'
 
-/** What payoutd needs beside the servers' addresses: made at the first start in a directory, and kept there. */
+/** What payoutd needs beside the servers' addresses: created at the first start in a directory, and kept there. */
 export interface SavedDemo {
-  /** As ENCRYPTION_KEYS and FINGERPRINT_KEY want them. */
+  /** In the format of ENCRYPTION_KEYS and FINGERPRINT_KEY. */
   encryptionKeys: string
   fingerprintKey: string
   /** The callback endpoint: the gateway knows it from orders of earlier runs. */
@@ -16,8 +16,8 @@ export interface SavedDemo {
 const USUAL = { publicPort: 8080, internalPort: 9464 }
 
 /**
- * Reads what is kept in `dir`, makes what is missing, and chooses other ports for those that somebody else
- * has taken. Deleting the stack's data leaves it alone: a database that is given has data sealed with it.
+ * Reads what is kept in `dir`, creates what is missing, and replaces ports that another program uses now. Deleting
+ * the stack's data does not touch this file: a given database contains data sealed with its keys.
  */
 export async function loadSavedDemo(dir: string, preference: PortPreference): Promise<SavedDemo> {
   const file = path.join(dir, 'payoutd.json')
@@ -38,7 +38,7 @@ export async function loadSavedDemo(dir: string, preference: PortPreference): Pr
 
 const key = (): string => randomBytes(32).toString('base64')
 
-/** The first free one of `wanted`, or any below the range that systems take outgoing ports from. */
+/** The first free port of `wanted`, or any below the range that systems use for outgoing connections. */
 async function freePort(wanted: readonly (number | undefined)[], taken?: number): Promise<number> {
   const usable = async (port: number) => port !== taken && (await isFree(port))
   for (const port of wanted) if (port !== undefined && (await usable(port))) return port

@@ -24,14 +24,14 @@ async function folder(t: TestContext): Promise<string> {
   return dir
 }
 
-test('keys and ports stay the same from one start to the next, in a file that only the owner reads', async (t) => {
+test('keys and ports stay the same from one start to the next, in a file that only the owner can read', async (t) => {
   const dir = await folder(t)
   const kept = await loadSavedDemo(dir, 'any')
   assert.deepEqual(await loadSavedDemo(dir, 'any'), kept)
   assert.equal((await stat(path.join(dir, 'payoutd.json'))).mode & 0o777, 0o600)
 })
 
-test('a port that somebody else has taken meanwhile is given up for another one', async (t) => {
+test('a port that another program has taken meanwhile is replaced', async (t) => {
   const dir = await folder(t)
   const kept = await loadSavedDemo(dir, 'any')
   const stranger = createServer()
@@ -42,7 +42,7 @@ test('a port that somebody else has taken meanwhile is given up for another one'
   assert.deepEqual({ ...now, publicPort: kept.publicPort }, kept)
 })
 
-test('payoutd understands the settings that are written for it', async (t) => {
+test('payoutd understands the settings written for it', async (t) => {
   const dir = await folder(t)
   const file = path.join(dir, 'stack.env')
   const settings = settingsFor(ADDRESSES, await loadSavedDemo(dir, 'any'), {})
@@ -56,7 +56,7 @@ test('payoutd understands the settings that are written for it', async (t) => {
   assert.equal(merchant?.dialect.duplicateApply, 'refused')
 })
 
-test('what the environment gives stands, and of a gateway that is given no dialect is assumed', async (t) => {
+test('what the environment sets stays, and no dialect is assumed for a given gateway', async (t) => {
   const given = {
     GATEWAY_BASE_URL: 'https://pay.example',
     GATEWAY_MCH_ID: '7',
@@ -74,7 +74,7 @@ test('what the environment gives stands, and of a gateway that is given no diale
   assert.equal(settings.GATEWAY_DIALECT, undefined)
 })
 
-test('commands are given the merchants, topics and terms that payoutd is given, with their secrets', async (t) => {
+test('commands get the same merchants, topics and terms as payoutd, with their secrets', async (t) => {
   const dir = await folder(t)
   const merchant = { id: 'beta', baseUrl: 'https://pay.example', mchId: '7', key: 'env:BETA_KEY' }
   const file = path.join(dir, 'merchants.json')

@@ -7,7 +7,7 @@ export type DemoSettings = Record<string, string>
 
 export const MERCHANT_ID = 'acme'
 
-/** How payoutd and its commands reach a stack. What `given` sets (this process's environment) stands. */
+/** How payoutd and its commands reach a stack. What `given` (this process's environment) sets stays. */
 export function settingsFor(addresses: Addresses, kept: SavedDemo, given: NodeJS.ProcessEnv): DemoSettings {
   const usual = {
     DATABASE_URL: addresses.databaseUrl,
@@ -17,7 +17,7 @@ export function settingsFor(addresses: Addresses, kept: SavedDemo, given: NodeJS
     GATEWAY_BASE_URL: addresses.gatewayBaseUrl,
     GATEWAY_MCH_ID: addresses.gatewayMchId,
     GATEWAY_KEY: addresses.gatewayKey,
-    // Of a gateway that is given nobody here knows the dialect.
+    // The dialect of a given gateway is not known here.
     GATEWAY_DIALECT: addresses.gatewayMchId && 'sandbox',
     ENCRYPTION_KEYS: kept.encryptionKeys,
     FINGERPRINT_KEY: kept.fingerprintKey,
@@ -30,7 +30,7 @@ export function settingsFor(addresses: Addresses, kept: SavedDemo, given: NodeJS
   return Object.fromEntries(settings.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** Beside those of `settingsFor`: what payoutd and its commands must agree on. */
+/** What payoutd and its commands must agree on, beside `settingsFor`. */
 const SHARED = [
   'KAFKA_SSL',
   'KAFKA_SASL_MECHANISM',
@@ -59,7 +59,7 @@ const SHARED = [
   'HOLD_CHANGED_BENEFICIARIES',
 ]
 
-/** What `given` sets of that, and the secrets that its merchants file names. The file must be a good one. */
+/** What `given` sets of these, and the secrets that its merchants file names. The file must be valid. */
 export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<DemoSettings> {
   const file = given.MERCHANTS_FILE ? await readFile(given.MERCHANTS_FILE, 'utf8') : ''
   const secrets = [...file.matchAll(/"env:([^"]+)"/g)].map(([, name = '']) => name)
@@ -68,8 +68,8 @@ export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<DemoSett
 }
 
 /**
- * What `settingsFor` will give, with stand-ins for what only a start makes: the addresses of own servers, keys
- * and ports. It is for seeing what is wrong in `given` before anything is started.
+ * What `settingsFor` will return, with placeholders for what only a start creates: the addresses of own servers,
+ * keys and ports. Use it to find faults in `given` before anything starts.
  */
 export function settingsBefore(given: NodeJS.ProcessEnv): DemoSettings {
   const key = Buffer.alloc(32).toString('base64')

@@ -8,7 +8,7 @@ const NAMES: Partial<Record<Step, string>> = {
   sandbox: 'gateway sandbox',
 }
 
-/** Says each step on stderr as it is done, with the seconds since the first one. */
+/** Reports each finished step on stderr, with the seconds since the first one. */
 export function stepTeller(clock: Clock): OnStep {
   let began: number | undefined
   return (step, state) => {

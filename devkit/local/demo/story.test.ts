@@ -42,18 +42,18 @@ function payout(
   }
 }
 
-test('a payout without incident is only told to be paid', () => {
+test('the story of a payout without incident says only that it was paid', () => {
   const plain = payout([{ toState: 'QUEUED' }, { toState: 'PAID' }], { timesPaid: 1, callbacksSent: 1 })
   assert.equal(storyOf(plain, []), 'paid once')
 })
 
-test('an order that was lost is told with how that was found out', () => {
+test('the story of a lost order says how payoutd found out', () => {
   const steps = [{ toState: 'UNKNOWN' }, { toState: 'QUEUED', reason: 'proved-absent' }, { toState: 'PAID' }]
   const lost = payout(steps, { timesPaid: 1, callbacksSent: 1 })
   assert.equal(storyOf(lost, []), 'result unknown, found absent, sent again, paid once')
 })
 
-test('a contradiction is told where it belongs, and nowhere else', () => {
+test('a contradiction is in the story of its payout, and in no other', () => {
   const paid = payout([{ toState: 'PAID' }], { timesPaid: 1, callbacksSent: 2 }, 'QUERY')
   const anomaly = (payoutId: string) => ({
     eventId: 'a',

@@ -1,7 +1,7 @@
 import { type ExpectedOutcome, timesPaid } from '../../oracle/outcome.ts'
 import type { PublishedAnomaly } from '../../oracle/published-messages.ts'
 
-/** In a few words how a payout came to its end, by its own events and the gateway's books. */
+/** Summarizes how a payout ended, from its own events and the gateway's books. */
 export function storyOf(payout: ExpectedOutcome, anomalies: readonly PublishedAnomaly[]): string {
   const { asked, events, ends, orders, state } = payout
   const [end] = ends

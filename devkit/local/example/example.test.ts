@@ -22,7 +22,7 @@ async function check(path: string) {
 
 const scratch = async () => join(await mkdtemp(join(tmpdir(), 'payroll-')), 'example.csv')
 
-test('the committed example is what the generator makes', async () => {
+test('the committed example is what the generator produces', async () => {
   const path = await scratch()
   await writeExample(path, 1000, 202611)
   for (const suffix of ['.csv', '.expected.csv']) {
@@ -33,7 +33,7 @@ test('the committed example is what the generator makes', async () => {
   }
 })
 
-test('every row of the example meets the fate that was planted, for the reason that was planted', async () => {
+test('every row of the example has the planted result, for the planted reason', async () => {
   const { summary, refused } = await check(COMMITTED)
   const rows = [...exampleRows(1000, 202611)]
   const planted = rows.filter(({ expected }) => expected?.outcome === 'rejected')
@@ -49,7 +49,7 @@ test('every row of the example meets the fate that was planted, for the reason t
   assert.equal(summary.all.rows, summary.payable.rows + summary.refused.rows + summary.repeated.rows)
 })
 
-test('every planted fault is there in every thousand rows of a larger file', () => {
+test('every thousand rows of a larger file contain every planted fault', () => {
   const rows = [...exampleRows(3000, 7)]
   for (const { expected } of WRONG) {
     const found = rows.filter((row) => row.expected === expected)
@@ -57,7 +57,7 @@ test('every planted fault is there in every thousand rows of a larger file', () 
   }
 })
 
-test('a larger file of the same make-up meets its fate too', async () => {
+test('a larger file of the same make-up has the expected results too', async () => {
   const path = await scratch()
   const makeup = await writeExample(path, 5_300, 7)
   const { summary } = await check(path)

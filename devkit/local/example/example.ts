@@ -7,13 +7,13 @@ export type ExampleRow = { cells: string[]; row: number; reference: string; expe
 
 const BLOCK = 1000
 const PLANTED = WRONG.length + MAGIC.length + REPEATS.length
-/** Repeats stand at the end of their block, so that there are earlier rows to repeat. */
+/** Repeats come at the end of their block, so that there are earlier rows to repeat. */
 const TAIL = 200
 
 /**
- * The rows of an example payroll of `rows` rows, the same for the same seed. Every thousand holds each
- * planted row once; a rest of fewer than 400 rows holds ordinary ones only. `row` counts as a spreadsheet
- * does: the header is row 1.
+ * The rows of an example payroll of `rows` rows, the same for the same seed. Every thousand contains each planted
+ * row once; a remainder of fewer than 400 rows contains only ordinary ones. `row` counts like a spreadsheet: the
+ * header is row 1.
  */
 export function* exampleRows(rows: number, seed: number): Generator<ExampleRow> {
   const random = new Random(seed)
@@ -39,7 +39,7 @@ function* block(from: number, size: number, random: Random): Generator<ExampleRo
   }
 }
 
-/** Where in a block each planted row stands. */
+/** The place of each planted row in a block. */
 function placed(size: number, random: Random): Map<number, Plant> {
   const places = random.shuffled(Array.from({ length: size }, (_, i) => i))
   const late = places.filter((place) => place >= size - TAIL).slice(0, REPEATS.length)
@@ -51,7 +51,10 @@ function placed(size: number, random: Random): Map<number, Plant> {
   return plants
 }
 
-/** Takes an ordinary row out, so that no two repeats are of the same; only one by IFSC can change its letters. */
+/**
+ * Removes an ordinary row from the list, so that no two repeats repeat the same one; only a row with an IFSC can
+ * change the case of its letters.
+ */
 function original(ordinary: Cells[], plant: Plant, random: Random): Cells {
   const start = random.below(ordinary.length)
   const needsIfsc = plant.expected.why.includes('IFSC')

@@ -3,12 +3,12 @@ import { createWriteStream } from 'node:fs'
 import { type ExampleRow, exampleRows } from './example.ts'
 import { HEADER } from './rows.ts'
 
-/** How many rows of each fate a file has. */
+/** How many rows of each result a file has. */
 export type Makeup = { rows: number; rejected: number; duplicates: number; failed: number }
 
 /**
- * Writes an example payroll to `path`, as a spreadsheet saves CSV in UTF-8, and beside it
- * `….expected.csv`: for each planted row what must become of it.
+ * Writes an example payroll to `path`, as a spreadsheet saves CSV in UTF-8, and beside it `….expected.csv` with the
+ * expected result of each planted row.
  */
 export async function writeExample(path: string, rows: number, seed: number): Promise<Makeup> {
   const payroll = createWriteStream(path)

@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** Given names and surnames of one script, and what an e-mail address makes of them. All invented. */
+/** Given names and surnames of one script, and how an e-mail address spells them. All invented. */
 type Script = { given: readonly string[]; family: readonly string[] }
 
 const SCRIPTS: readonly Script[] = [

@@ -1,7 +1,7 @@
 import type { Random } from './random.ts'
 import { type Cells, written } from './rows.ts'
 
-/** What must become of a row. `column` and `rule` say what is wrong with a rejected one. */
+/** The expected result of a row. `column` and `rule` say what is wrong with a rejected one. */
 export type Expected = {
   outcome: 'rejected' | 'duplicate' | 'failed' | 'paid'
   column: string
@@ -9,7 +9,7 @@ export type Expected = {
   why: string
 }
 
-/** A way to make an ordinary row special. `extra` is a cell too many, at the end. */
+/** A way to make an ordinary row special. `extra` is an additional cell at the end. */
 export type Plant = {
   change: (cells: Cells, random: Random) => Partial<Cells> & { extra?: string }
   expected: Expected
@@ -23,7 +23,7 @@ const cell = (column: keyof Cells, rule: string, text: string, why: string): Pla
   wrong(column, rule, why, () => ({ [column]: text }))
 const byIfsc = { ifsc: 'HDFC0001234', vpa: '' }
 
-/** A row wrong in each way a row can be: one rule of one column each. */
+/** A row that breaks each rule of each column, one rule per row. */
 export const WRONG: readonly Plant[] = [
   cell('reference', 'required', '', 'no reference'),
   cell('reference', 'length', `SALARY-${'X'.repeat(60)}`, 'a reference of more than 64 characters'),
@@ -94,7 +94,7 @@ const failing: Plant = {
 }
 const times = (count: number, plant: Plant): Plant[] => Array.from({ length: count }, () => plant)
 
-/** Rows that the sandbox treats in a special way, by their account numbers. */
+/** Rows that the sandbox treats specially because of their account numbers. */
 export const MAGIC: readonly Plant[] = [
   ...times(6, failing),
   ...times(5, magic('02', 'never called back about, found by asking')),

@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** A whole number from 0 up to, and without, `below`. */
+  /** A whole number from 0 up to `below`, exclusive. */
   below(below: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let t = this.#state

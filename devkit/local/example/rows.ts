@@ -18,11 +18,11 @@ export const HEADER = [
 export type Cells = Record<(typeof HEADER)[number], string>
 
 const BANKS = ['HDFC', 'SBIN', 'ICIC', 'UTIB', 'PUNB', 'KKBK', 'BARB', 'CNRB', 'IDFB', 'YESB', 'UBIN', 'IOBA']
-/** Of no real payment app, should a file ever meet a real gateway. */
+/** Not of any real payment app, in case a file ever reaches a real gateway. */
 const HANDLES = ['examplebank', 'exampleupi']
 const DEPARTMENTS = ['Accounts', 'Sales', 'Stores', 'Production', 'Transport', 'Design']
 
-/** One amount in the ways people write it. */
+/** One amount, in one of the ways people write it. */
 export function written(rupees: number, random: Random): string {
   const indian = rupees.toLocaleString('en-IN')
   return random.of([
@@ -43,7 +43,7 @@ export function written(rupees: number, random: Random): string {
   ])
 }
 
-/** A row that is right in every way and is paid without incident. `number` makes its reference. */
+/** A correct row that is paid without incident. `number` determines its reference. */
 export function ordinaryRow(number: number, random: Random): Cells {
   const byVpa = random.below(8) === 0
   const mobile = `${random.of(['60000', '70000', '80000', '90000'])}${random.digits(5)}`
@@ -61,6 +61,6 @@ export function ordinaryRow(number: number, random: Random): Cells {
   }
 }
 
-/** Some with leading zeros, which count; none begins like the sandbox's magic accounts. */
+/** Some have leading zeros, which count; none begins like the sandbox's magic accounts. */
 const accountNo = (random: Random): string =>
   `${random.of(['00', '1', '2', '3', '4', '50', '62'])}${random.digits(10 + random.below(3))}`

@@ -7,12 +7,12 @@ import { classArchives, fetched, type Layout } from './layout.ts'
 /** `demo` starts fast and stays small; `bench` lets the JVM compile and Postgres cache. */
 export type Tuning = 'demo' | 'bench'
 
-/** A JVM and the archive of its loaded classes, which takes a second off each start after the first stop. */
+/** A JVM and its class archive, which saves a second at each start after the first stop. */
 export class Java {
   readonly file = javaProgram()
   readonly #archive: string
   readonly #flags: string[]
-  /** The stack's own place for the archive that is being written: other stacks may be at their first run, too. */
+  /** The stack's own path for an unfinished archive: other stacks may be at their first run, too. */
   readonly #unfinished: string
 
   constructor(name: 'kafka' | 'registry', layout: Layout, tuning: Tuning) {
@@ -22,7 +22,7 @@ export class Java {
       tuning === 'demo'
         ? ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
         : ['-Xmx512m', '-XX:+UseSerialGC']
-    // A process of ours is known by the directory on its command line.
+    // The directory on the command line identifies our processes.
     this.#flags.push(`-Dpayoutd.stack=${layout.dir}`)
   }
 
@@ -61,7 +61,7 @@ function javaProgram(): string {
   return realpathSync(found)
 }
 
-/** An archive serves only the very JVM that wrote it, with the very jars. */
+/** An archive works only with the exact JVM and jars that wrote it. */
 function identityOf(...files: string[]): string {
   const hash = createHash('sha256')
   for (const file of files) hash.update(`${file} ${statSync(file).mtimeMs}\n`)

@@ -12,11 +12,11 @@ export interface KafkaOptions {
   port: number
   controllerPort: number
   tuning: Tuning
-  /** Of a node that is one of several. */
+  /** Set if the node is one of several. */
   member?: Member
 }
 
-/** The cluster that a node belongs to, and what it is told otherwise than a node alone. */
+/** A node's cluster, and the settings that differ from those of a single node. */
 export interface Member {
   clusterId: string
   settings: KafkaSettings & { 'node.id': number }
@@ -24,7 +24,7 @@ export interface Member {
 
 type KafkaSettings = Record<string, string | number | boolean>
 
-/** What one small node alone needs, wherever it runs: no other replica, little memory, no long waits. */
+/** What one small single node needs, wherever it runs: no other replica, little memory, no long waits. */
 export const SINGLE_NODE = {
   'process.roles': 'broker,controller',
   'node.id': 1,
@@ -39,7 +39,7 @@ export const SINGLE_NODE = {
   'share.coordinator.state.topic.replication.factor': 1,
   'share.coordinator.state.topic.min.isr': 1,
   'share.coordinator.state.topic.num.partitions': 1,
-  // A group of one has nobody to wait for.
+  // A single consumer has nobody to wait for.
   'group.initial.rebalance.delay.ms': 0,
   // 128 MB by default, for compacted logs that a development stack does not have.
   'log.cleaner.dedupe.buffer.size': 8 * 1024 * 1024,
@@ -67,7 +67,7 @@ export function kafka(options: KafkaOptions, host: Host): Server {
         'TERM',
         host,
       )
-      // Logged once the broker is registered and unfenced, that is when it takes its first record.
+      // The broker logs this once it is registered and unfenced and accepts records.
       await untilReady('kafka', running, host.clock, () => running.said('Kafka Server started'))
       return running
     },
@@ -78,8 +78,8 @@ export function kafka(options: KafkaOptions, host: Host): Server {
 }
 
 /**
- * What `kafka-storage format` would write, without the second that its JVM takes. The checkpoint holds the
- * feature levels, which are 0 without it; set-up made it with Kafka's own tool.
+ * Writes what `kafka-storage format` would write, without the second that its JVM takes. The checkpoint contains
+ * the feature levels, which are 0 without it; set-up created it with Kafka's own tool.
  */
 async function format(dataDir: string, nodeId: number, clusterId: string): Promise<void> {
   const unfinished = `${dataDir}.unfinished`

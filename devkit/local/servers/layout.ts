@@ -24,8 +24,8 @@ export function layoutOf(dir: string): Layout {
 const clone = path.resolve(import.meta.dirname, '../../..')
 
 /**
- * What scripts/setup.mjs fetched for this clone, shared by all its stacks and never changed by them. Throws
- * when it is not there.
+ * What scripts/setup.mjs fetched for this clone; all its stacks share it and never change it. Throws if it is
+ * missing.
  */
 export function fetched(what: 'kafka' | 'registry'): string {
   const place = path.join(clone, '.payoutd', 'dist', what)
@@ -33,7 +33,7 @@ export function fetched(what: 'kafka' | 'registry'): string {
   return place
 }
 
-/** What the JVMs save about their loaded classes at a first stop, which makes the later starts of all stacks faster. */
+/** What the JVMs save about their loaded classes at a first stop; it speeds up later starts of all stacks. */
 export const classArchives = path.join(clone, '.payoutd', 'classes')
 
 export const sandboxMain = path.join(clone, 'devkit', 'sandbox', 'main.ts')

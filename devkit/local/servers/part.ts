@@ -1,14 +1,14 @@
 import type { ServerProcess } from './processes/process.ts'
 import type { Server } from './server.ts'
 
-/** A server while what it belongs to is up: it can be stopped, killed and started again. */
+/** One server of a stack that is up: it can be stopped, killed and started again. */
 export class Part {
   readonly #server: Server
   readonly #onLost: (running: ServerProcess, how: string) => void
   #running: ServerProcess | undefined
   #endExpected = false
 
-  /** `onLost` hears of an end that nobody asked for. */
+  /** `onLost` is called when the server ends unasked. */
   constructor(server: Server, onLost: (running: ServerProcess, how: string) => void) {
     this.#server = server
     this.#onLost = onLost
@@ -30,7 +30,7 @@ export class Part {
     if (this.#running) await this.#server.stop(this.#running)
   }
 
-  /** SIGKILL, as a crash would be. */
+  /** SIGKILL, like a crash. */
   async kill(): Promise<void> {
     this.#endExpected = true
     this.#running?.signal('SIGKILL')

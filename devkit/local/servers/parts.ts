@@ -6,7 +6,7 @@ import { type PartName, type Server, ServerFailed } from './server.ts'
 
 export type Progress = (part: PartName, progress: 'starting' | 'ready') => void
 
-/** The servers of one stack, in the order in which they were started. */
+/** The servers of one stack, in the order they started. */
 export class ServerParts {
   readonly #parts = new Map<PartName, Part>()
   readonly #ports: Ports
@@ -20,8 +20,8 @@ export class ServerParts {
   }
 
   /**
-   * Starts a server on the ports it needs. When a stranger takes one between choosing and listening, which
-   * happens when two stacks start at once, it is tried again on others. Throws `ServerFailed`.
+   * Starts a server on the ports it needs. If another program takes one between choosing and listening, as when two
+   * stacks start at once, it tries others. Throws `ServerFailed`.
    */
   async start<Needed extends PortName>(
     name: PartName,
@@ -56,7 +56,7 @@ export class ServerParts {
     return part
   }
 
-  /** Postgres last, because the registry keeps its schemas there. */
+  /** Stops Postgres last, because the registry keeps its schemas there. */
   async stop(): Promise<void> {
     const others = [...this.#parts].filter(([name]) => name !== 'postgres')
     await Promise.all(others.map(([, part]) => part.stop()))

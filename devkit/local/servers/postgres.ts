@@ -14,7 +14,7 @@ export interface PostgresOptions {
   layout: Layout
   port: number
   password: string
-  /** Created when missing. */
+  /** Created if missing. */
   databases: string[]
   tuning: Tuning
 }
@@ -34,7 +34,7 @@ export function postgres(options: PostgresOptions, host: Host): Server {
       if (!existsSync(dataDir)) await createCluster(dataDir, options, host)
       return pastOrphans(host.clock, () => run(dataDir, options, host))
     },
-    // INT is its fast shutdown: it does not wait for clients, as TERM would.
+    // INT is its fast shutdown: unlike TERM, it does not wait for clients.
     stop: async (running) => void (await end(running, 'SIGINT')),
   }
 }
@@ -52,7 +52,7 @@ async function run(dataDir: string, options: PostgresOptions, host: Host): Promi
   return running
 }
 
-/** After a SIGKILL it refuses to start until the sessions it left behind have noticed that they are alone. */
+/** After a SIGKILL PostgreSQL refuses to start until the old backends have noticed that their parent is gone. */
 async function pastOrphans(clock: Clock, start: () => Promise<ServerProcess>): Promise<ServerProcess> {
   const deadline = clock.monotonic() + 30_000
   for (;;) {
@@ -77,7 +77,7 @@ function settings(tuning: Tuning): string[] {
   return Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** Made beside its place and moved there when whole, so that an interrupted first start can be repeated. */
+/** Created beside its place and moved there when whole, so that an interrupted first start can be repeated. */
 async function createCluster(dataDir: string, { layout, password }: PostgresOptions, host: Host) {
   const unfinished = `${dataDir}.unfinished`
   const passwordFile = path.join(layout.data, 'postgres.password')

@@ -6,7 +6,7 @@ import { SUPERUSER } from './postgres.ts'
 import { type Host, ServerProcess } from './processes/process.ts'
 import { end, type Server, untilReady } from './server.ts'
 
-/** A database of the stack's own Postgres, or a file when Postgres is not ours. */
+/** A database of the stack's own Postgres, or a file if the Postgres is given. */
 export type RegistryStorage = { port: number; database: string; password: string } | 'file'
 
 export interface RegistryOptions {

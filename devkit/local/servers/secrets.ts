@@ -10,7 +10,7 @@ export interface StackSecrets {
   gatewayKey: string
 }
 
-/** The stack's own random secrets, made at its first start and kept with the data that they open. */
+/** The stack's own random secrets, created at its first start and kept with the data that they open. */
 export async function loadSecrets(layout: Layout): Promise<StackSecrets> {
   const file = path.join(layout.data, 'secrets.json')
   if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))

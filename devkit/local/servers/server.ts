@@ -7,13 +7,13 @@ export type PartName = (typeof PARTS)[number]
 
 /** How one server is prepared, started and stopped. Every server of the stack has this shape. */
 export interface Server {
-  /** Starts it on its port and data, and resolves once it does its work. Throws `ServerFailed`. */
+  /** Starts it on its port and data, and resolves once it works. Throws `ServerFailed`. */
   start(): Promise<ServerProcess>
-  /** Ends it the way that keeps its data sound, and resolves once the process is gone. */
+  /** Stops it so that its data stays sound, and resolves once the process is gone. */
   stop(running: ServerProcess): Promise<void>
 }
 
-/** A server that did not start, or ended by itself: what happened, where its log is, and the end of the log. */
+/** A server did not start, or ended unasked: what happened, where its log is, and the end of the log. */
 export class ServerFailed extends Error {
   static async of(name: PartName, what: string, logFile: string): Promise<ServerFailed> {
     return new ServerFailed(`${name} ${what}. Its log, ${logFile}, ends with:\n${await lastLines(logFile)}`)
@@ -23,8 +23,8 @@ export class ServerFailed extends Error {
 const READY_WITHIN_MS = 120_000
 
 /**
- * Asks `isReady` until it is. A server that ended or took 120 s is `ServerFailed`; however this fails, the
- * server is gone afterwards.
+ * Calls `isReady` until it is true. Throws `ServerFailed` if the server ends or takes 120 s; after any failure the
+ * server is gone.
  */
 export async function untilReady(
   name: PartName,
@@ -50,7 +50,7 @@ export async function untilReady(
   }
 }
 
-/** Sends `signal` and waits; after 60 s it kills. Returns whether the server ended in its own way. */
+/** Sends `signal` and waits; after 60 s it kills. Returns whether the server ended without the kill. */
 export async function end(running: ServerProcess, signal: NodeJS.Signals): Promise<boolean> {
   if (running.gone) return false
   running.signal(signal)

@@ -28,7 +28,10 @@ export interface Setting {
 
 const MCH_ID = '1000100'
 
-/** Starts what is not given, all at once, but the registry after the Postgres that keeps its schemas. */
+/**
+ * Starts the servers that are not given, all at once; only the registry waits for the Postgres that keeps its
+ * schemas.
+ */
 export async function startServers(parts: ServerParts, setting: Setting): Promise<Addresses> {
   const store = startPostgres(parts, setting)
   const started = [
@@ -37,7 +40,7 @@ export async function startServers(parts: ServerParts, setting: Setting): Promis
     startRegistry(parts, setting, store),
     startSandbox(parts, setting),
   ] as const
-  // Waits for all, also when one fails: what is still starting could not be stopped.
+  // Waits for all even if one fails: a server that is still starting could not be stopped.
   await Promise.allSettled(started)
   const [{ databaseUrl }, kafkaBrokers, schemaRegistryUrl, gateway] = await Promise.all(started)
   return { databaseUrl, kafkaBrokers, schemaRegistryUrl, ...gateway }
@@ -49,7 +52,7 @@ async function startPostgres(
   parts: ServerParts,
   { layout, host, secrets, tuning, given }: Setting,
 ): Promise<Store> {
-  // In a server that is not ours nobody expects a second database.
+  // The owner of a given server does not expect a second database in it.
   if (given.databaseUrl) return { databaseUrl: given.databaseUrl, registryStorage: 'file' }
   const at = (port: number): PostgresOptions => {
     return { layout, port, password: secrets.postgresPassword, databases: ['payoutd', 'registry'], tuning }

@@ -19,7 +19,7 @@ export interface StackOptions {
   dir: string
   /** Deletes all data of earlier runs first. */
   fresh?: boolean
-  /** Servers that are not started; their addresses are handed through. */
+  /** Servers not to start; their addresses are passed through. */
   given?: Given
   /** `false`: no gateway, unless one is given. */
   sandbox?: boolean
@@ -32,23 +32,26 @@ export interface StackOptions {
 }
 
 export interface Stack extends Addresses {
-  /** The process of each server that was started here and runs now. */
+  /** The process of each server that this stack started and that runs now. */
   readonly pids: Partial<Record<PartName, number>>
-  /** Ends one server with SIGKILL, as a crash would. */
+  /** Kills one server with SIGKILL, like a crash. */
   kill(part: PartName): Promise<void>
   /** Starts one server again on its port and data; one that still runs is stopped first. */
   restart(part: PartName): Promise<void>
-  /** For who has something of their own to stop first: a start in the directory hears that this one is stopping. */
+  /**
+   * For an owner that must stop something else first: other starts in the directory learn that this stack is
+   * stopping.
+   */
   announceStop(): void
-  /** Stops all servers and lets the directory go. Data stays. */
+  /** Stops all servers and unlocks the directory. Data stays. */
   stop(): Promise<void>
 }
 
 /**
- * Starts PostgreSQL, Kafka, the schema registry and the gateway sandbox, real servers on the loopback
- * address, and resolves when all of them work. A server that ends by itself later is logged as an error.
- * Throws when the directory is in use or a server does not start, and leaves nothing running then. No server
- * outlives this process, however it ends.
+ * Starts PostgreSQL, Kafka, the schema registry and the gateway sandbox, real servers on the loopback address, and
+ * resolves when all of them work. If a server ends unasked later, the stack logs an error. Throws if the directory
+ * is in use or a server does not start, and then leaves nothing running. No server outlives this process, however
+ * it ends.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const layout = layoutOf(options.dir)

@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { silentLogger } from '../../../src/platform/log.ts'
 import { type Stack, type StackOptions, startStack } from './stack.ts'
 
-/** What a stack hands through when it is to start Postgres only, which takes a second. */
+/** Given addresses that make a stack start only Postgres, which takes a second. */
 export const OTHERS_GIVEN = {
   kafkaBrokers: ['kafka.invalid:9092'],
   schemaRegistryUrl: 'http://registry.invalid',
@@ -14,17 +14,17 @@ export const OTHERS_GIVEN = {
 
 export interface StackDir {
   path: string
-  /** Starts a stack here, without sandbox and on ports that nobody else wants, unless the options say so. */
+  /** Starts a stack here, without sandbox and on unusual ports, unless the options say otherwise. */
   start(options?: Partial<StackOptions>): Promise<Stack>
 }
 
-/** A directory of the test's own. At the end of the test its stacks are stopped, then it is deleted. */
+/** The test's own directory. At the end of the test its stacks stop, then it is deleted. */
 export function freshDir(t: Owner): StackDir {
   const dir = mkdtempSync(path.join(tmpdir(), 'payoutd-stack-'))
   return stackDir(t, dir, () => rmSync(dir, { recursive: true, force: true }))
 }
 
-/** The directory of an earlier test, where Postgres need not make its cluster, which takes a second. */
+/** The directory of an earlier test: Postgres need not create its cluster again, which takes a second. */
 export const usedDir = (t: Owner, { path }: StackDir): StackDir => stackDir(t, path, () => undefined)
 
 type Owner = { after(drop: () => Promise<void>): void }
@@ -45,7 +45,7 @@ function stackDir(t: Owner, dir: string, drop: () => void): StackDir {
   }
 }
 
-/** The rows of one statement on a connection of its own. */
+/** The rows of one statement, on its own connection. */
 export async function query(databaseUrl: string, statement: string): Promise<unknown[]> {
   const client = new Client(databaseUrl)
   await client.connect()
@@ -64,7 +64,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** Whether the process runs; a zombie that nobody has collected does not. */
+/** Whether the process runs; a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

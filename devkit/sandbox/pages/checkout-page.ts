@@ -11,7 +11,7 @@ type Checkout = {
   /** The same as a QR code, SVG. */
   qr: string
   leftMs: number
-  /** UTRs of payments that were made here and not told to the gateway. */
+  /** UTRs of payments made here but not reported to the gateway. */
   untold: readonly string[]
 }
 
@@ -43,7 +43,7 @@ legend { padding: 0 .5rem; color: var(--soft); font-size: .875rem }
 form + form { margin-top: .5rem }
 .end { margin: 1rem 0; font-size: 1.25rem; font-weight: 600 }`
 
-/** Counts down what the server says is left, and looks at the page again when it is over. */
+/** Counts down the server's remaining time, and reloads the page at the end. */
 const COUNTDOWN = `
 const left = document.querySelector('[data-left-ms]')
 const until = performance.now() + Number(left.dataset.leftMs)
@@ -62,7 +62,7 @@ const BUTTONS = [
   ['pay-untold', 'Pay without telling the gateway'],
 ] as const
 
-/** The page that a payer sees at payUrl. Needs nothing from anywhere else, and no script but for the countdown. */
+/** The page that a payer sees at payUrl. Loads nothing from elsewhere, and has no script but the countdown. */
 export function checkoutPage(checkout: Checkout): string {
   const { payin, mchId, untold } = checkout
   const { returnUrl } = payin

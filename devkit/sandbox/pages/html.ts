@@ -3,7 +3,7 @@ export type Html = { readonly html: string }
 
 type Part = string | number | Html | readonly Html[] | undefined
 
-/** HTML from a template: every value is escaped, except what is HTML already. `undefined` is nothing. */
+/** HTML from a template: escapes every value that is not HTML already. `undefined` adds nothing. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { html: texts.reduce((all, text, i) => `${all}${written(parts[i - 1])}${text}`) }
 }
@@ -22,7 +22,7 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** Control characters other than the end of a line, and what turns the direction of writing. */
+/** Control characters except line ends, and characters that change the writing direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 

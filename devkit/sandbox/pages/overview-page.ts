@@ -27,7 +27,7 @@ type Overview = {
   payouts: readonly OrderOnPage[]
   payins: readonly OrderOnPage[]
   exchanges: Iterable<[number: number, exchange: Exchange]>
-  /** The one to be explained; without an exchange it is no longer kept. */
+  /** The exchange to explain; its `exchange` is undefined if it is no longer kept. */
   chosen: { number: number; exchange: Exchange | undefined } | undefined
   refreshes: boolean
 }
@@ -52,7 +52,7 @@ code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere }
 a { color: var(--main) }
 a:focus-visible { outline: 3px solid var(--main); outline-offset: 2px }`
 
-/** The sandbox at a glance. Needs nothing from anywhere else and no script. */
+/** The sandbox at a glance. Loads nothing from elsewhere and has no script. */
 export function overviewPage(overview: Overview): string {
   const { now, merchants, payouts, payins, exchanges, chosen, refreshes } = overview
   const reloads = refreshes && !chosen
@@ -194,7 +194,7 @@ ${fields.map(
 <li>Given: <code>${given === '' ? 'nothing' : given}</code>. ${verdict}</li>
 </ol>`
 
-/** Of an answer; one that is no JSON has none. */
+/** The fields of an answer; one that is not JSON has none. */
 function fieldsOf(body: string): Signable {
   return body.startsWith('{') ? JSON.parse(body) : {}
 }

@@ -20,7 +20,7 @@ async function start(t: TestContext, options: Partial<SandboxOptions> = {}) {
   return { url: sandbox.url, page, explained, merchant: merchantOf(sandbox.url) }
 }
 
-test('the page shows merchants with balances, orders, callbacks and exchanges, and needs nothing from elsewhere', async (t) => {
+test('the page shows merchants with balances, orders, callbacks and exchanges, and loads nothing from elsewhere', async (t) => {
   const { notifyUrl } = await receiveCallbacks(t, () => [500, 'not <b>now</b>'])
   const { url, page, merchant } = await start(t, { callbackRetries: [], balance: 100_000n })
   await merchant.apply({ notifyUrl, mchOrderNo: '<i>"1" & \'2\'</i>' })
@@ -50,7 +50,7 @@ test('the page shows merchants with balances, orders, callbacks and exchanges, a
   assert.match(await page('?exchange=99999'), /not kept any more/)
 })
 
-test('an exchange is explained step by step, with neither a key nor anybody’s details', async (t) => {
+test('an exchange is explained step by step, without keys or personal details', async (t) => {
   const { notifyUrl } = await receiveCallbacks(t)
   const { explained, merchant } = await start(t)
   await merchant.apply({
@@ -82,7 +82,7 @@ test('an exchange is explained step by step, with neither a key nor anybody’s 
   }
 })
 
-test('the page says whether a signature is good, with which key, and in what variant a wrong one would be right', async (t) => {
+test('the page says whether a signature is good, with which key, and which variant would explain a wrong one', async (t) => {
   const { explained, merchant, url } = await start(t)
   await merchant.apply({ mchOrderNo: 'GOOD' })
   assert.match(await explained('apply'), /It is good, with the newest key/)

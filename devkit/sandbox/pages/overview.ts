@@ -22,14 +22,14 @@ type OverviewParts = {
   clock: Clock
 }
 
-/** Of each kind. */
+/** Per kind. */
 const ORDERS_SHOWN = 50
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; frame-ancestors 'none'"
 
 /**
  * The page at `/`: merchants with their balances, the latest orders with their callbacks, and the last exchanges.
- * `?exchange=7` shows how the signatures of the seventh came about, `?refresh=no` stands still.
+ * `?exchange=7` explains the signatures of the seventh, `?refresh=no` stops reloading.
  */
 export function addOverview(server: HttpServer, parts: OverviewParts): void {
   const { store, merchants, books, exchanges, clock } = parts

@@ -4,7 +4,7 @@ import type { Store } from '../state/store.ts'
 
 type TotalsRow = Record<string, unknown>
 
-/** A merchant's books, added up from the entries themselves and not from the balances kept beside them. */
+/** A merchant's books, summed from the entries themselves, not from the stored balances. */
 export class SandboxTotals {
   readonly #accounts: StatementSync
   readonly #movements: StatementSync
@@ -41,19 +41,19 @@ export class SandboxTotals {
     )
   }
 
-  /** Amounts as strings of paise, counts as numbers. Reads everything: about 5 µs for each payout there is. */
+  /** Amounts as strings of paise, counts as numbers. Reads everything: about 5 µs per payout. */
   of(merchantId: number) {
     const everything = this.#accounts.all()
     const own = everything.filter(({ merchant_id }) => Number(merchant_id) === merchantId)
     const movements = this.#movements.all(merchantId).map(({ kind, n }) => [kind, Number(n)])
     return {
       accounts: Object.fromEntries(ACCOUNTS.map((name) => [name, String(sum(named(own, name)))])),
-      /** Whether the balances kept beside the entries agree with them. */
+      /** Whether the stored balances agree with the entries. */
       balancesAgree: everything.every(({ balance, sum }) => balance === sum),
       movements: Object.fromEntries(movements),
       orders: {
         ...numbers(this.#orders.get(merchantId)),
-        /** Order numbers, not orders: where a second apply is taken too, it is another order. */
+        /** Order numbers, not orders: if a second apply is accepted, it is another order. */
         paidMoreThanOnce: Number(this.#paidMoreThanOnce.get(merchantId)?.n),
       },
       payins: numbers(this.#payins.get(merchantId)),

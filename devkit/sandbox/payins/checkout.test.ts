@@ -14,20 +14,20 @@ async function start(t: TestContext) {
   return { ...merchant, url: sandbox.url, create }
 }
 
-/** The page as a browser gets it, and the text of it. */
+/** The page as a browser gets it, and its text. */
 async function open(address: string, init: RequestInit = {}) {
   const response = await fetch(address, init)
   return { response, page: await response.text() }
 }
 
-/** What a form of the page does when it is sent. */
+/** Sends a form of the page. */
 const send = (url: string, page: string, label: string) => {
   const [, action] = new RegExp(`action="([^"]+)">\\s*<button>${label}</button>`).exec(page) ?? []
   assert.ok(action, `a button ${label}`)
   return open(`${url}${action}`, { method: 'POST', redirect: 'follow', body: new URLSearchParams() })
 }
 
-test('the page shows what is to be paid, as a QR code and as a link too, and needs nothing from elsewhere', async (t) => {
+test('the page shows what to pay, as a QR code and as a link too, and loads nothing from elsewhere', async (t) => {
   const { create } = await start(t)
   const { payParams } = await create({ amount: '1234567800', mchOrderNo: '<b>"1" & \'2\'</b>' })
   const { response, page } = await open(payParams.payUrl ?? '')
@@ -42,7 +42,7 @@ test('the page shows what is to be paid, as a QR code and as a link too, and nee
   assert.doesNotMatch(page, /\ssrc=|@import|url\(|href="https?:/)
 })
 
-test('a payer presses Pay, sees that it is paid, and is taken back to the shop', async (t) => {
+test('a payer presses Pay, sees that the payin is paid, and returns to the shop', async (t) => {
   const { url, create, payins } = await start(t)
   const returnUrl = 'https://shop.test/done?order=1&x="y"'
   const { payParams } = await create({ returnUrl })
@@ -61,7 +61,7 @@ test('a payer presses Pay, sees that it is paid, and is taken back to the shop',
   assert.doesNotMatch(after, /<form|<script/)
 })
 
-test('without a returnUrl the page of a payin that has ended stays', async (t) => {
+test('without a returnUrl the page of an ended payin stays', async (t) => {
   const { url, create } = await start(t)
   const { payParams } = await create()
   const { page } = await send(url, (await open(payParams.payUrl ?? '')).page, 'Pay')
@@ -69,7 +69,7 @@ test('without a returnUrl the page of a payin that has ended stays', async (t) =
   assert.doesNotMatch(page, /http-equiv/)
 })
 
-test('the other buttons let it fail, let it expire, or pay without telling, which shows the UTR', async (t) => {
+test('the other buttons make it fail, expire, or be paid without a report, which shows the UTR', async (t) => {
   const { url, create, queryPayin } = await start(t)
   const ends = [
     ['Let the bank decline it', 'The bank of the payer declined the payment'],
@@ -93,7 +93,7 @@ test('the other buttons let it fail, let it expire, or pay without telling, whic
   assert.doesNotMatch(page, /not told/)
 })
 
-test('a payin that has ended cannot be changed by any button, and a wrong number has no page', async (t) => {
+test('no button changes an ended payin, and a wrong number has no page', async (t) => {
   const { url, create, payins, books } = await start(t)
   const { payOrderId } = await create()
   assert.equal((await press(url, payOrderId, 'pay')).status, 200)
@@ -113,7 +113,7 @@ test('a payin that has ended cannot be changed by any button, and a wrong number
   }
 })
 
-test('payUrl begins with the public address where one is given', async (t) => {
+test('payUrl begins with the public address if there is one', async (t) => {
   const sandbox = await startSandbox({
     state: newStateFile(),
     merchants: [{ mchId: MCH_ID, key: KEY }],

@@ -28,15 +28,15 @@ const ACTIONS: Record<string, (payins: Payins, payin: Payin) => PayinOutcome> = 
   expire: (payins, payin) => payins.expire(payin),
 }
 
-/** Nothing from anywhere else, and no page of others may frame the buttons. */
+/** Loads nothing from elsewhere, and forbids other sites to frame the buttons. */
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
 
 export const checkoutPath = (payOrderId: string): string => `/checkout/${payOrderId}`
 
 /**
- * Where the payer goes: the page of a payin and what its buttons post. A script that accepts
- * application/json is told what became of the payin; a browser goes back to the page.
+ * The payer's routes: the page of a payin and what its buttons post. A script that accepts application/json gets
+ * the new state of the payin; a browser goes back to the page.
  */
 export function addCheckoutRoutes(server: HttpServer, parts: CheckoutParts): void {
   const { store, payins, records, payments } = parts

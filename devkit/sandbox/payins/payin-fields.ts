@@ -6,7 +6,7 @@ import { FAILED, PAID, type Payin } from './payin.ts'
 /** The contract shows no set of values for either: every payin of the sandbox is a UPI payment. */
 const PRODUCT_ID = 'UPI'
 const CHANNEL_CODE = 'UPI'
-/** What a callback is sent for (the contract shows no values): by the schedule, or because a query asked. */
+/** Why a callback is sent (the contract shows no values): by the schedule, or because a query asked for it. */
 const BACK_TYPE = { scheduled: '1', asked: '2' } as const
 const PAYER_VPA = 'payer@sandbox'
 
@@ -26,7 +26,7 @@ export const upiLink = (payin: Payin, mchId: string): string =>
     'cu=INR',
   ].join('&')}`
 
-/** What neworder says of a payin that was taken (gateway contract, "Create payin order"). */
+/** The answer of neworder for an accepted payin (gateway contract, "Create payin order"). */
 export const createdFields = (payin: Payin, mchId: string, payUrl: string): Signable => ({
   retCode: 'SUCCESS',
   retMsg: 'created',
@@ -34,13 +34,13 @@ export const createdFields = (payin: Payin, mchId: string, payUrl: string): Sign
   payParams: payParams(payin, mchId, payUrl),
 })
 
-/** In the order of the names, as some of the family write an object before they sign it. */
+/** Sorted by name, as some of the family write an object before they sign it. */
 function payParams(payin: Payin, mchId: string, payUrl: string): Nested {
   const link = upiLink(payin, mchId)
   return { payMethod: 'urlJump', payUrl, qrString: link, upi: upi(payin), url: link }
 }
 
-/** What a query says of the payin (gateway contract, "Query payin order"). */
+/** A query's answer about the payin (gateway contract, "Query payin order"). */
 export const payinFields = (payin: Payin): Signable => ({
   retCode: 'SUCCESS',
   retMsg: null,
@@ -59,7 +59,7 @@ export const payinFields = (payin: Payin): Signable => ({
 
 const voucherMap = ({ utr }: Payin): Nested => (utr === null ? {} : { payerVpa: PAYER_VPA, utr })
 
-/** What a UTR recovery says (gateway contract, "UTR recovery for a payin order"). */
+/** The answer to a UTR recovery (gateway contract, "UTR recovery for a payin order"). */
 export const recoveredFields = (payin: Payin): Signable => ({
   retCode: 'SUCCESS',
   retMsg: 'submitted',
@@ -69,7 +69,7 @@ export const recoveredFields = (payin: Payin): Signable => ({
   extra: null,
 })
 
-/** What a callback says of a payin that has ended (gateway contract, "Payin callback"), without its signature. */
+/** A callback about an ended payin (gateway contract, "Payin callback"), without its signature. */
 export const noticeFields = (
   payin: Payin,
   mchId: string,

@@ -19,11 +19,11 @@ type NoticeParts = {
   retries: Pauses
 }
 
-/** Tells merchants how their payins ended. Nothing is told before it is in the file. */
+/** Calls merchants back about the end of their payins. It reports nothing before it is in the file. */
 export class PayinNotices {
   readonly #parts: NoticeParts
   readonly #scheduler: Scheduler<number>
-  /** Payins with a callback of the schedule under way. */
+  /** Payins whose scheduled callback is being sent. */
   readonly #underWay = new Set<number>()
   #stopped = false
 
@@ -37,24 +37,24 @@ export class PayinNotices {
     for (const payin of parts.payins.open()) this.schedule(payin)
   }
 
-  /** Takes note of when the payin's next callback is due. */
+  /** Records when the payin's next callback is due. */
   schedule({ id, callbackAt }: Payin): void {
     if (callbackAt !== null) this.#scheduler.add(callbackAt, id)
   }
 
-  /** One callback more, at once and never repeated, about a payin that has ended. */
+  /** Sends one more callback about an ended payin, at once and without repeats. */
   tellOnceMore({ id, status }: Payin): void {
     if (status !== WAITING) this.#afterCommit(() => this.#send(id, false))
   }
 
-  /** Nothing more is sent; a callback that is under way is sent again at the next start. */
+  /** Sends nothing more; the next start repeats a callback that is being sent now. */
   stop(): void {
     this.#stopped = true
     this.#scheduler.stop()
   }
 
   #afterCommit(work: () => void): void {
-    // If the file cannot be written nothing may be said any more.
+    // If the file cannot be written, nothing more may be sent.
     void this.#parts.store.committed().then(work, () => undefined)
   }
 

@@ -62,7 +62,7 @@ export class PayinRecords {
     return id === undefined ? undefined : this.byId(id)
   }
 
-  /** Every payin that waits for its payer, for its money or for a callback. */
+  /** Every payin that waits for its payer, its money or a callback. */
   open(): Payin[] {
     return this.#open.all().map((row) => payinOf(row) as Payin)
   }
@@ -72,7 +72,7 @@ export class PayinRecords {
     return this.#latest.all(limit).map((row) => payinOf(row) as Payin)
   }
 
-  /** Up to `limit` payins of a merchant, in the order in which they were taken, that come after `afterId`. */
+  /** Up to `limit` payins of a merchant after `afterId`, in order of acceptance. */
   page(merchantId: number, afterId: number, limit: number): Payin[] {
     return this.#page.all(merchantId, afterId, limit).map((row) => payinOf(row) as Payin)
   }

@@ -46,8 +46,8 @@ export const checkPayinQuery = (params: Params): RuleRefusal | undefined =>
 export const checkRecovery = (params: Params): RuleRefusal | undefined => check(params, RECOVER)
 
 /**
- * Payout and payin queries share a path: `reqTime` and `agentpayOrderId` are of the payout's, `payOrderId`
- * and `executeNotify` of the payin's. With none of them it is a payout query that lacks its reqTime.
+ * Payout and payin queries share a path. `reqTime` and `agentpayOrderId` belong to the payout's, `payOrderId` and
+ * `executeNotify` to the payin's. A query with none of them is a payout query that lacks its reqTime.
  */
 export const isPayinQuery = (params: Params): boolean =>
   !params.reqTime && !params.agentpayOrderId && Boolean(params.payOrderId || params.executeNotify)

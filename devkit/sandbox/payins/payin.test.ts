@@ -22,7 +22,7 @@ const created = (amount = 10_000n, terms = TERMS): Payin =>
 const scheduled = { status: PAID, scheduled: true } as const
 const asked = { status: PAID, scheduled: false } as const
 
-test('a payin that nobody acknowledges is called back about after 60, 120, 180, 240 and 300 s, then no more', () => {
+test('an unacknowledged payin is called back after 60, 120, 180, 240 and 300 s, then no more', () => {
   let payin = paid(created(), '611210000001', TERMS, NOW)
   const times: number[] = []
   while (payin.callbackAt !== null) {
@@ -34,7 +34,7 @@ test('a payin that nobody acknowledges is called back about after 60, 120, 180, 
   assert.equal(payin.notifyStatus, 1)
 })
 
-test('an acknowledged callback ends the schedule, whether it was of the schedule or asked for', () => {
+test('an acknowledged callback ends the schedule, whether scheduled or asked for', () => {
   for (const notice of [scheduled, asked]) {
     const once = afterNotice(paid(created(), '611210000001', TERMS, NOW), scheduled, false, SCHEDULE, NOW)
     const payin = afterNotice(once, notice, true, SCHEDULE, NOW + 60_000)
@@ -43,7 +43,7 @@ test('an acknowledged callback ends the schedule, whether it was of the schedule
   }
 })
 
-test('a callback that was asked for and not acknowledged leaves the schedule as it was', () => {
+test('an unacknowledged callback that was asked for leaves the schedule as it was', () => {
   const payin = paid(created(), '611210000001', TERMS, NOW)
   const after = afterNotice(payin, asked, false, SCHEDULE, NOW)
   assert.equal(after.callbackAt, payin.callbackAt)
@@ -54,7 +54,7 @@ test('a callback that was asked for and not acknowledged leaves the schedule as 
   assert.equal(again.notifyStatus, 2)
 })
 
-test('a callback that told of a status which is no longer so counts for nothing', () => {
+test('a callback with an outdated status counts for nothing', () => {
   const recovered = paid(failed(created(), 'expired', NOW), '611210000001', TERMS, NOW + 1000)
   const payin = afterNotice(recovered, { status: FAILED, scheduled: true }, true, SCHEDULE, NOW + 2000)
   assert.equal(payin.callbackAt, NOW + 1000)

@@ -1,12 +1,12 @@
 import type { Instant } from '../../../src/platform/running/clock.ts'
 import { feeOf, type Pauses, type PayinTerms } from '../state/terms.ts'
 
-/** Gateway contract, "Payin order status". What 0 means there is not shown; here: nobody has paid yet. */
+/** Gateway contract, "Payin order status". It does not show what 0 means; here: nobody has paid yet. */
 export const WAITING = 0
 export const PAID = 2
 export const FAILED = 3
 
-/** A payin that the sandbox has taken. Amounts in paise, times in milliseconds since the epoch. */
+/** A payin that the sandbox has accepted. Amounts in paise, times in milliseconds since the epoch. */
 export type Payin = {
   readonly id: number
   readonly merchantId: number
@@ -22,19 +22,19 @@ export type Payin = {
   readonly errorMessage: string | null
   readonly utr: string | null
   readonly paidAt: Instant | null
-  /** When the money becomes available; null before there is any, and once it is. */
+  /** When the money becomes available; null before there is any, and once it is available. */
   readonly availableAt: Instant | null
   /** When the next callback is due; null when none is outstanding. */
   readonly callbackAt: Instant | null
   readonly callbackTries: number
   readonly callbacksSent: number
-  /** About the status as it is now: 0 nothing was sent, 1 sent, 2 acknowledged. */
+  /** About the current status: 0 nothing was sent, 1 sent, 2 acknowledged. */
   readonly notifyStatus: 0 | 1 | 2
 }
 
 type Wanted = Pick<Payin, 'id' | 'merchantId' | 'mchOrderNo' | 'amount' | 'notifyUrl' | 'returnUrl'>
 
-/** A new payin, as it is the moment it is taken. */
+/** A new payin, at the moment of acceptance. */
 export function createPayin(wanted: Wanted, { fees, expiryMs }: PayinTerms, now: Instant): Payin {
   const fee = feeOf(wanted.amount, fees)
   return {
@@ -54,7 +54,7 @@ export function createPayin(wanted: Wanted, { fees, expiryMs }: PayinTerms, now:
   }
 }
 
-/** The payin with its money, and the first callback due at once. A failed one may still be recovered so. */
+/** The payin with its money, and the first callback due at once. A failed payin may still be recovered this way. */
 export const paid = (payin: Payin, utr: string, { settleMs }: PayinTerms, now: Instant): Payin => ({
   ...payin,
   status: PAID,
@@ -65,7 +65,7 @@ export const paid = (payin: Payin, utr: string, { settleMs }: PayinTerms, now: I
   ...newStory(now),
 })
 
-/** The payin that nobody paid, and the first callback due at once. */
+/** The unpaid payin, and the first callback due at once. */
 export const failed = (payin: Payin, errorMessage: string, now: Instant): Payin => ({
   ...payin,
   status: FAILED,
@@ -75,13 +75,13 @@ export const failed = (payin: Payin, errorMessage: string, now: Instant): Payin 
 
 const newStory = (now: Instant) => ({ callbackAt: now, callbackTries: 0, notifyStatus: 0 }) as const
 
-/** A callback on its way: what it tells, and whether it is one of the schedule's or was asked for. */
+/** A callback on its way: the status it reports, and whether it is scheduled or was asked for. */
 export type Notice = { status: Payin['status']; scheduled: boolean }
 
 /**
- * What one delivery does to the payin. An acknowledged callback ends the schedule; one that is not is due
- * again after the schedule's next pause (seconds), and past its end it is given up. One that was asked for
- * is not repeated, and one that told of a status which is no longer so counts for nothing.
+ * What one delivery does to the payin. An acknowledged callback ends the schedule. An unacknowledged one is due
+ * again after the schedule's next pause (seconds); after the last pause the sandbox gives up. One that was asked
+ * for is not repeated, and one with an outdated status counts for nothing.
  */
 export function afterNotice(
   payin: Payin,

@@ -170,7 +170,7 @@ test('a payin is created, paid, called back, found again, and its money becomes 
   assert.equal(everything.sum, '0')
 })
 
-test('a second payin with the same mchOrderNo is refused, and a payout may have it all the same', async (t) => {
+test('a second payin with the same mchOrderNo is refused, but a payout may have it', async (t) => {
   const { create, apply, payins } = await start(t)
   assert.equal((await create()).fields.retCode, 'SUCCESS')
   const again = await create({ amount: '20000' })
@@ -183,7 +183,7 @@ test('a second payin with the same mchOrderNo is refused, and a payout may have 
   )
 })
 
-test('a payin query breaks rules and is refused, each with its own code', async (t) => {
+test('a payin query that breaks a rule is refused, each with its own code', async (t) => {
   const { create, apply, post } = await start(t)
   const { payOrderId } = (await create()).fields
   await create({ mchOrderNo: 'OTHER' })
@@ -212,7 +212,7 @@ test('a payin query breaks rules and is refused, each with its own code', async 
       'ORDER_NOT_FOUND',
       'no order',
     ],
-    // The payout query's other path knows no payins.
+    // The payout query's other path does not know payins.
     ['query_order', { mchOrderNo: 'PAYIN1', executeNotify: 'true' }, 'REQ_TIME_INVALID', 'reqTime'],
     ['replace', { channelPayNo: '611210000001' }, 'ORDER_NO_INVALID', 'payOrderId: is required'],
     ['replace', { payOrderId: String(payOrderId) }, 'UTR_INVALID', 'channelPayNo: is required'],
@@ -232,7 +232,7 @@ test('a payin query breaks rules and is refused, each with its own code', async 
   }
 })
 
-test('the query path that payins and payouts share tells them apart by their fields', async (t) => {
+test('the query path shared by payins and payouts separates them by their fields', async (t) => {
   const { create, apply, post } = await start(t)
   await create({ mchOrderNo: 'BOTH' })
   await apply({ mchOrderNo: 'BOTH' })
@@ -266,7 +266,7 @@ test('a payin that is not paid in time fails, is called back as failed, and can 
   assert.deepEqual((await books()).movements, { fund: 1 })
 })
 
-test('a payment that nobody told about is pending, and is found by its UTR, once', async (t) => {
+test('an unreported payment is pending, and is found by its UTR, once', async (t) => {
   const { notifyUrl, about } = await receiveCallbacks(t)
   const { create, press, recover, queryPayin, balance, books } = await start(t, {
     balance: 0n,
@@ -319,7 +319,7 @@ test('a payment that nobody told about is pending, and is found by its UTR, once
   assert.deepEqual([matched.pendingAmount, matched.unsettledAmount], [10_000, 9_900])
 })
 
-test('nobody recovers an order with the payment of another merchant, or sees its callbacks', async (t) => {
+test('no merchant recovers an order with the payment of another, or sees its callbacks', async (t) => {
   const merchants = [...MERCHANTS, { mchId: 'M2000', key: 'another key' }]
   const { sandbox, create, press, recover, deliveries } = await start(t, { merchants })
   const stranger = merchantOf(sandbox.url, 'another key')
@@ -334,7 +334,7 @@ test('nobody recovers an order with the payment of another merchant, or sees its
   assert.deepEqual(await deliveries(theirs), [])
 })
 
-test('a callback is repeated until it is acknowledged, and every try is kept', async (t) => {
+test('a callback is repeated until it is acknowledged, and every try is recorded', async (t) => {
   const answers: [number, string][] = [
     [401, `bad signature ${'x'.repeat(200)}`],
     [200, 'ख़राब'],
@@ -370,7 +370,7 @@ test('a callback is repeated until it is acknowledged, and every try is kept', a
   }
 })
 
-test('a callback that reaches nobody is kept with the reason', async (t) => {
+test('an undeliverable callback is recorded with the reason', async (t) => {
   const { create, press, deliveries, apply } = await start(t, { callbackRetries: [] })
   await press(String((await create()).fields.payOrderId), 'pay')
   await apply({ mchOrderNo: 'PAYOUT1' })
@@ -382,7 +382,7 @@ test('a callback that reaches nobody is kept with the reason', async (t) => {
   }
 })
 
-test('executeNotify sends one callback more, at once, and it is not repeated', async (t) => {
+test('executeNotify sends one more callback, at once and without repeats', async (t) => {
   let answer: [number, string] = [503, 'come again']
   const { notifyUrl, received } = await receiveCallbacks(t, () => answer)
   const { create, press, queryPayin, deliveries } = await start(t, { callbackRetries: [] })

@@ -14,7 +14,7 @@ import { payOrderId } from './payin-fields.ts'
 import type { PayinNotices } from './payin-notices.ts'
 import type { PayinRecords } from './payin-records.ts'
 
-/** What became of a request about a payin: the payin as it is now, or why nothing was done. */
+/** The result of a request about a payin: the payin as it is now, or why nothing was done. */
 export type PayinOutcome = { kind: 'done'; payin: Payin } | { kind: 'refused'; refusal: RuleRefusal }
 
 const EXPIRED = 'The order expired before it was paid'
@@ -38,7 +38,7 @@ type PayinParts = {
   terms: PayinTerms
 }
 
-/** The life of payins: taken, paid or not, settled, recovered. Whatever it returns is to be said after a commit. */
+/** The life of payins: accepted, paid or not, settled, recovered. Send any result only after a commit. */
 export class Payins {
   readonly #parts: PayinParts
   readonly #scheduler: Scheduler<number>
@@ -49,7 +49,7 @@ export class Payins {
     for (const payin of parts.payins.open()) this.#plan(payin)
   }
 
-  /** Takes an order whose parameters keep the rules, or says why not. */
+  /** Accepts an order whose parameters keep the rules, or says why not. */
   create(merchant: Merchant, params: Params, now: Instant): PayinOutcome {
     const { store, payins, sequence, terms } = this.#parts
     const { mchOrderNo = '', notifyUrl = '', returnUrl } = params
@@ -64,7 +64,7 @@ export class Payins {
     return { kind: 'done', payin }
   }
 
-  /** The payin that a query names; undefined if there is none, or the two numbers are of different ones. */
+  /** The payin that a query names; undefined if there is none, or the two numbers belong to different ones. */
   find(merchant: Merchant, params: Params): Payin | undefined {
     const { payins } = this.#parts
     const { mchOrderNo, payOrderId: platformNo } = params
@@ -75,7 +75,7 @@ export class Payins {
     return platformNo && payOrderId(payin) !== platformNo ? undefined : payin
   }
 
-  /** Makes a payin paid by a payment that nobody told about, even one that has failed or expired since. */
+  /** Marks a payin as paid by an unreported payment, even if it has failed or expired since. */
   recover(merchant: Merchant, payin: Payin, utr: string, now: Instant): PayinOutcome {
     const { store, payments, books } = this.#parts
     const payment = payments.byUtr(merchant.id, utr)
@@ -107,7 +107,7 @@ export class Payins {
     })
   }
 
-  /** The payer pays, and the gateway is not told for which order: only a recovery by UTR finds the money. */
+  /** The payer pays, and the gateway does not learn for which order: only a recovery by UTR finds the money. */
   payUntold(payin: Payin): PayinOutcome {
     const { store, books } = this.#parts
     if (payin.status !== WAITING) return ENDED
@@ -118,12 +118,12 @@ export class Payins {
     return { kind: 'done', payin }
   }
 
-  /** The bank of the payer says no. */
+  /** The payer's bank declines. */
   decline(payin: Payin): PayinOutcome {
     return this.#fail(payin, DECLINED)
   }
 
-  /** The time to pay is over, now. */
+  /** Ends the time to pay now. */
   expire(payin: Payin): PayinOutcome {
     return this.#fail(payin, EXPIRED)
   }

@@ -11,7 +11,7 @@ export const agentpayOrderId = (order: Pick<Order, 'id' | 'acceptedAt'>): string
 export const utr = (order: Order): string | null =>
   order.status === SUCCESS ? utrOf(order.id, order.acceptedAt) : null
 
-/** What apply says of an order that was taken (gateway contract, "Create payout order"). */
+/** The answer of apply for an accepted order (gateway contract, "Create payout order"). */
 export const takenFields = (order: Order): Signable => ({
   retCode: 'SUCCESS',
   retMsg: 'accepted',
@@ -21,7 +21,7 @@ export const takenFields = (order: Order): Signable => ({
   status: PROCESSING,
 })
 
-/** What a query says of the order (gateway contract, "Query payout order"). */
+/** A query's answer about the order (gateway contract, "Query payout order"). */
 export function queryFields(order: Order): Signable {
   return {
     retCode: 'SUCCESS',
@@ -36,7 +36,7 @@ export function queryFields(order: Order): Signable {
   }
 }
 
-/** The other end than the one that an answer to a query tells; one of an order that is under way stays. */
+/** Reverses the end in a query's answer; an order still processing stays as it is. */
 export function otherEnd(fields: Signable): Signable {
   switch (fields.status) {
     case SUCCESS:
@@ -48,7 +48,7 @@ export function otherEnd(fields: Signable): Signable {
   }
 }
 
-/** What a letter says of the order (gateway contract, "Payout callback"), without its signature. */
+/** A callback about the order (gateway contract, "Payout callback"), without its signature. */
 export function callbackFields(order: Order, callbackIndex: CallbackVariant): Record<string, string> {
   const status = callbackIndex === 'denial' ? FAILED : order.status
   const amount = callbackIndex === 'other-amount' ? order.amount + 100n : order.amount

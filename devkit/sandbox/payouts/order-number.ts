@@ -1,4 +1,7 @@
-/** The number by which a request or a callback names its order, ours before the platform's; empty: it names none. */
+/**
+ * The number by which a request or a callback names its order, the merchant's before the platform's; empty: it
+ * names none.
+ */
 export const orderNumber = ({
   mchOrderNo,
   payOrderId,

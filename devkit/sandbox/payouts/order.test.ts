@@ -25,7 +25,7 @@ function accepted(accountNo = '50100123456789'): Order {
   )
 }
 
-test('an order that nobody acknowledges is called back about six times, and then no more', () => {
+test('an unacknowledged order is called back six times, then no more', () => {
   const order = accepted()
   settle(order, NOW)
   const times: number[] = []
@@ -38,7 +38,7 @@ test('an order that nobody acknowledges is called back about six times, and then
   assert.equal(order.callbacksAcknowledged, 0)
 })
 
-test('an acknowledged callback is not repeated, and makes room for the next one of the order', () => {
+test('an acknowledged callback is not repeated, and the order’s next one follows', () => {
   const order = accepted('9999000003')
   settle(order, NOW)
   afterDelivery(order, false, SCHEDULE, NOW)
@@ -50,7 +50,7 @@ test('an acknowledged callback is not repeated, and makes room for the next one 
   assert.equal(order.callbackAt, null)
 })
 
-test('a forged callback is sent once, whatever is answered', () => {
+test('a forged callback is sent once, whatever the answer', () => {
   for (const acknowledged of [true, false]) {
     const order = accepted('9999000013')
     settle(order, NOW)
@@ -60,7 +60,7 @@ test('a forged callback is sent once, whatever is answered', () => {
   }
 })
 
-test('an order has a UTR once it is paid, and never when it failed', () => {
+test('an order has a UTR once it is paid, and never if it failed', () => {
   const paid = accepted()
   assert.equal(paid.status, PROCESSING)
   assert.equal(utr(paid), null)

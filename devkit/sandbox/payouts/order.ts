@@ -10,7 +10,7 @@ export const SUCCESS = 2
 export const FAILED = 3
 export type Status = typeof PROCESSING | typeof SUCCESS | typeof FAILED
 
-/** A payout that the sandbox has taken. Amounts in paise, times in milliseconds since the epoch. */
+/** A payout that the sandbox has accepted. Amounts in paise, times in milliseconds since the epoch. */
 export type Order = {
   readonly id: number
   readonly merchantId: number
@@ -18,7 +18,7 @@ export type Order = {
   readonly amount: bigint
   readonly fee: bigint
   readonly accountMasked: string
-  /** Tells whether two orders went to the same account, and not to which: see `payeeOf`. */
+  /** Shows whether two orders went to the same account, but not to which: see `payeeOf`. */
   readonly payee: string
   readonly notifyUrl: string
   readonly callbacks: readonly CallbackVariant[]
@@ -29,7 +29,7 @@ export type Order = {
   status: Status
   /** How often the money left. More than once would be the sandbox's own mistake, and must show. */
   timesPaid: number
-  /** Which of `letters` is next to be acknowledged, and how often it was sent already. */
+  /** Which of `letters` to send until it is acknowledged, and how often it was sent already. */
   callbackIndex: number
   callbackTries: number
   /** When the next callback is due; null when none is outstanding. */
@@ -38,7 +38,7 @@ export type Order = {
   callbacksAcknowledged: number
 }
 
-/** A new order, as it is the moment it is taken. `tries` applies came before it and were not taken. */
+/** A new order, at the moment of acceptance. The sandbox refused `tries` applies before it. */
 export function acceptOrder(
   request: {
     id: number
@@ -46,7 +46,7 @@ export function acceptOrder(
     mchOrderNo: string
     amount: bigint
     accountNo: string
-    /** The JSON text in which the IFSC or VPA travels. */
+    /** The JSON text that carries the IFSC or VPA. */
     extra: string
     notifyUrl: string
   },
@@ -74,13 +74,16 @@ export function acceptOrder(
   }
 }
 
-/** SHA-256 in hex of the account number, a line feed and the IFSC or VPA: whoever asked for the payout can tell its payee. */
+/**
+ * SHA-256 in hex of the account number, a line feed and the IFSC or VPA: only a client that knows the account can
+ * recognize it.
+ */
 const payeeOf = (accountNo: string, extra: string): string =>
   createHash('sha256')
     .update(`${accountNo}\n${extraValue(extra)}`)
     .digest('hex')
 
-/** The order's end: status, and the first callback due at once. */
+/** Ends the order: sets its status, and the first callback is due at once. */
 export function settle(order: Order, now: Instant): void {
   order.status = order.becomes
   if (order.becomes === SUCCESS) order.timesPaid += 1
@@ -88,8 +91,8 @@ export function settle(order: Order, now: Instant): void {
 }
 
 /**
- * What one delivery does to the order: an acknowledged letter makes room for the next one at once, any
- * other is due again after the schedule's next pause (seconds); past its end the letter is given up.
+ * What one delivery does to the order. After an acknowledged letter the next one follows at once. Any other letter
+ * is due again after the schedule's next pause (seconds); after the last pause the sandbox gives it up.
  */
 export function afterDelivery(
   order: Order,

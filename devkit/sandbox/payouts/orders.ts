@@ -82,12 +82,12 @@ export class Orders {
     )
   }
 
-  /** One more apply for an order that is there already. */
+  /** Counts one more apply for an existing order. */
   countApply(order: Order): void {
     this.#countApply.run(order.id)
   }
 
-  /** How many applies of this number were turned away by a fault of its account. */
+  /** How many applies of this number were refused because of a fault of its account. */
   tries(merchantId: number, mchOrderNo: string): number {
     return Number(this.#tries.get(merchantId, mchOrderNo)?.tries ?? 0)
   }
@@ -96,7 +96,7 @@ export class Orders {
     this.#countTry.run(merchantId, mchOrderNo)
   }
 
-  /** The latest order of this number: there are several where a second apply is taken. */
+  /** The latest order of this number: there are several if a second apply is accepted. */
   byNumber(merchantId: number, mchOrderNo: string): Order | undefined {
     return orderOf(this.#byNumber.get(merchantId, mchOrderNo))
   }
@@ -105,7 +105,7 @@ export class Orders {
     return orderOf(this.#byId.get(id))
   }
 
-  /** Every order that has not ended, or about which a callback is outstanding. */
+  /** Every order that has not ended, or has a callback outstanding. */
   open(): Order[] {
     return this.#open.all().map((row) => orderOf(row) as Order)
   }
@@ -115,7 +115,7 @@ export class Orders {
     return this.#latest.all(limit).map((row) => orderOf(row) as Order)
   }
 
-  /** Up to `limit` orders of a merchant, in the order of acceptance, that come after `afterId`. */
+  /** Up to `limit` orders of a merchant after `afterId`, in order of acceptance. */
   page(merchantId: number, afterId: number, limit: number): Order[] {
     return this.#page.all(merchantId, afterId, limit).map((row) => orderOf(row) as Order)
   }

@@ -11,7 +11,7 @@ export type Payment = {
   madeAt: Instant
   /** The payin on whose checkout page it was made. */
   madeFor: number
-  /** The payin that it paid; null for a payment that nobody told the gateway about. */
+  /** The payin that it paid; null if nobody reported the payment to the gateway. */
   claimedBy: number | null
 }
 

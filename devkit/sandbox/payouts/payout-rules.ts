@@ -35,7 +35,7 @@ export const checkApply = (params: Params): RuleRefusal | undefined =>
 export const checkPayoutQuery = (params: Params): RuleRefusal | undefined =>
   checkEither(params, 'mchOrderNo', 'agentpayOrderId') ?? check(params, QUERY) ?? checkTime(params)
 
-/** Without its time a query may have been meant for a payin: the two share a path. */
+/** Without its time a query may be meant for a payin: the two share a path. */
 const checkTime = (params: Params): RuleRefusal | undefined =>
   params.reqTime
     ? check(params, [REQ_TIME])

@@ -15,7 +15,7 @@ import { acceptOrder, afterDelivery, type Order, PROCESSING, SUCCESS, settle } f
 import { agentpayOrderId, callbackFields } from './order-fields.ts'
 import type { Orders } from './orders.ts'
 
-/** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
+/** The result of an apply: the sandbox has the order, refuses it, or plays a fault and has nothing. */
 export type Applied =
   | { kind: 'taken'; order: Order; responseMode: ResponseMode }
   | { kind: 'refused'; refusal: RuleRefusal }
@@ -43,7 +43,7 @@ type PayoutParts = {
   terms: PayoutTerms
 }
 
-/** The life of payouts: taken, settled, called back about. Whatever it returns is to be said after a commit. */
+/** The life of payouts: accepted, settled, called back. Send any result only after a commit. */
 export class Payouts {
   readonly #scheduler: Scheduler<Order>
   readonly #firstDeliveries = new Map<number, () => void>()
@@ -56,7 +56,7 @@ export class Payouts {
     for (const order of parts.orders.open()) this.#scheduler.add(nextStep(order), order)
   }
 
-  /** Takes an order whose parameters keep the rules, or says why not. */
+  /** Accepts an order whose parameters keep the rules, or says why not. */
   apply(merchant: Merchant, params: Params, now: Instant): Applied {
     const { store, orders, sequence, books, terms } = this.#parts
     const { mchOrderNo = '', accountNo = '', extra = '', notifyUrl = '' } = params
@@ -90,7 +90,7 @@ export class Payouts {
     return { kind: 'taken', order, responseMode: behaviour.responseMode }
   }
 
-  /** The order that a query names; undefined if there is none, or the two numbers are of different ones. */
+  /** The order that a query names; undefined if there is none, or the two numbers belong to different ones. */
   find(merchant: Merchant, params: Params): Order | undefined {
     const { orders } = this.#parts
     const { mchOrderNo, agentpayOrderId: platformNo } = params
@@ -101,7 +101,7 @@ export class Payouts {
     return platformNo && agentpayOrderId(order) !== platformNo ? undefined : order
   }
 
-  /** Resolves after the first callback of `order` was tried, whatever came of it, or when aborted. */
+  /** Resolves after the first try of the order's first callback, whatever its result, or when aborted. */
   firstDelivery(order: Order, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#firstDeliveries.set(order.id, resolve)
@@ -109,7 +109,7 @@ export class Payouts {
     })
   }
 
-  /** Nothing more falls due; a callback that is under way is sent again at the next start. */
+  /** Nothing more falls due; the next start repeats a callback that is being sent now. */
   stop(): void {
     this.#stopped = true
     this.#scheduler.stop()
@@ -124,12 +124,12 @@ export class Payouts {
         for (const order of settled) this.#settle(order, now)
       })
     }
-    // Not before the end is in the file: after a crash the order would end again, with another story.
+    // Waits until the end is in the file: otherwise the order could end differently after a crash.
     void store.committed().then(
       () => {
         for (const order of due) this.#deliver(order)
       },
-      // Nothing may be said any more; whoever asks is answered SYSTEM_ERROR until a restart.
+      // Nothing more may be sent; every request gets SYSTEM_ERROR until a restart.
       () => undefined,
     )
   }

@@ -13,7 +13,7 @@ function random(seed: number) {
   }
 }
 
-test('after a random load the books add up to zero, and to what the orders say', async (t) => {
+test('after a random load the books add up to zero, and match the orders', async (t) => {
   const opening = 12_000_000n
   const { notifyUrl } = await receiveCallbacks(t)
   const sandbox = await startSandbox({
@@ -49,7 +49,7 @@ test('after a random load the books add up to zero, and to what the orders say',
       })
     }),
   )
-  // Otherwise the load tried less than it says.
+  // Otherwise the load tried less than it claims.
   for (const code of ['SUCCESS', 'DUPLICATE_ORDER', 'BALANCE_SHORT', 'TOO_FAST', 'HTTP 500'])
     assert.ok(said.has(code), code)
 
@@ -72,7 +72,7 @@ test('after a random load the books add up to zero, and to what the orders say',
   assert.equal(String(balance.availableAmount), books.accounts.available)
 })
 
-test('after random payins and recoveries the books add up to zero, and to what the payins say', async (t) => {
+test('after random payins and recoveries the books add up to zero, and match the payins', async (t) => {
   const { notifyUrl } = await receiveCallbacks(t)
   const sandbox = await startSandbox({
     state: newStateFile(),

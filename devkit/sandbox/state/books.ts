@@ -1,22 +1,22 @@
 import type { StatementSync } from 'node:sqlite'
 import type { Store } from './store.ts'
 
-/** A merchant's accounts. What is in them came from two accounts that all merchants share: funding and payers. */
+/** A merchant's accounts. Their money came from two accounts that all merchants share: funding and payers. */
 export const ACCOUNTS = ['available', 'frozen', 'pending', 'unsettled', 'paidOut', 'fees'] as const
 export type AccountName = (typeof ACCOUNTS)[number]
 
 type BookAccount = { id: number; balance: bigint; changed: boolean }
 type Entry = readonly [BookAccount, bigint]
 
-/** What a merchant's accounts hold, in paise. */
+/** The balances of a merchant's accounts, in paise. */
 export type Balances = Record<AccountName, bigint>
 
 /** Money of one payout or payin, in paise. */
 export type Sum = { amount: bigint; fee: bigint }
 
 /**
- * Double-entry books: every movement is two or more entries that add up to zero, so the sum over all
- * accounts is zero at any moment. Balances are in memory and are written with each group of the store.
+ * Double-entry books: every movement is two or more entries that add up to zero, so the sum over all accounts is
+ * always zero. The balances are in memory; each group of the store writes them.
  */
 export class Books {
   readonly #store: Store
@@ -42,7 +42,7 @@ export class Books {
     this.#writeBalancesWithEachGroup()
   }
 
-  /** Opens a merchant's books, or takes them up where the file left them. */
+  /** Opens a merchant's books, or continues them from the file. */
   open(merchantId: number): void {
     const open = ACCOUNTS.map((name) => [name, this.#account(merchantId, name)])
     this.#merchants.set(merchantId, Object.fromEntries(open))
@@ -66,7 +66,7 @@ export class Books {
     return this.#of(merchantId).available.balance >= amount + fee
   }
 
-  /** An order is taken: amount and fee are frozen. */
+  /** An order is accepted: amount and fee are frozen. */
   freeze(merchantId: number, orderId: number, { amount, fee }: Sum): void {
     const { available, frozen } = this.#of(merchantId)
     this.#move('freeze', merchantId, orderId, [
@@ -94,7 +94,7 @@ export class Books {
     ])
   }
 
-  /** A payer has paid an order: what the fee leaves is the merchant's, and not settled yet. */
+  /** A payer has paid an order: the amount less the fee is the merchant's, but not settled yet. */
   collect(merchantId: number, payinId: number, { amount, fee }: Sum): void {
     const { unsettled, fees } = this.#of(merchantId)
     this.#move('collect', merchantId, payinId, [
@@ -104,7 +104,7 @@ export class Books {
     ])
   }
 
-  /** A payer's money has come, and nobody knows for which order. */
+  /** A payer's money has arrived, and its order is unknown. */
   arrive(merchantId: number, payinId: number, amount: bigint): void {
     this.#move('arrive', merchantId, payinId, [
       [this.#payers, -amount],
@@ -112,7 +112,7 @@ export class Books {
     ])
   }
 
-  /** Money that had come finds its order. */
+  /** Money that arrived earlier finds its order. */
   match(merchantId: number, payinId: number, { amount, fee }: Sum): void {
     const { pending, unsettled, fees } = this.#of(merchantId)
     this.#move('match', merchantId, payinId, [
@@ -122,7 +122,7 @@ export class Books {
     ])
   }
 
-  /** What a payin brought may be spent. */
+  /** The money of a payin becomes available. */
   settle(merchantId: number, payinId: number, { amount, fee }: Sum): void {
     const { unsettled, available } = this.#of(merchantId)
     this.#move('settle', merchantId, payinId, [

@@ -6,7 +6,7 @@ import type { WantedMerchant } from './merchants.ts'
 
 const key = z.string().min(1).max(200)
 
-/** A merchant in JSON: as the admin API takes it, and in a seed file. `balance` is a text of whole paise. */
+/** A merchant in JSON: as the admin API accepts it, and in a seed file. `balance` is a string of whole paise. */
 export const merchantJson = z.strictObject({
   mchId: z.string().min(1).max(30),
   key,
@@ -27,7 +27,7 @@ export function readSeed(file: string): WantedMerchant[] {
   try {
     json = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    // Not the parser's message: it quotes the text, and keys are in it.
+    // Not the parser's message: it quotes the text, which contains keys.
     const unread = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message
     throw new Error(`the seed file ${file} cannot be read: ${unread}`, { cause: error })
   }

@@ -22,7 +22,7 @@ async function start(t: TestContext, options: Partial<SandboxOptions> = {}) {
   return { sandbox, put, merchant: merchantOf(sandbox.url) }
 }
 
-test('a merchant is created while the sandbox runs, keeps its balance when it is given again, and is there after a restart', async (t) => {
+test('a merchant created while the sandbox runs keeps its balance when put again, and survives a restart', async (t) => {
   const state = newStateFile()
   const { sandbox, put, merchant } = await start(t, { state })
   assert.equal((await merchant.apply()).fields.retCode, 'MERCHANT_NOT_FOUND')
@@ -43,7 +43,7 @@ test('a merchant is created while the sandbox runs, keeps its balance when it is
   }
 })
 
-test('what is no merchant is refused with every fault, and no key is repeated', async (t) => {
+test('an invalid merchant is refused with every fault, and the errors repeat no key', async (t) => {
   const { put, sandbox } = await start(t)
   const { status, said } = await put({ mchId: '', key: 12345678, balance: '-1', secrets: 'a key' })
   assert.equal(status, 400)
@@ -55,7 +55,7 @@ test('what is no merchant is refused with every fault, and no key is repeated', 
   assert.equal((await fetch(`${sandbox.url}/_sandbox/books?mchId=M1`)).status, 404)
 })
 
-test('every key of a merchant is good, the answer is signed with the one that the request was, callbacks with the newest', async (t) => {
+test('every key of a merchant is good; an answer is signed with its request’s key, callbacks with the newest', async (t) => {
   const { notifyUrl, received } = await receiveCallbacks(t)
   const { sandbox, put } = await start(t)
   await put({ mchId: MCH_ID, key: 'newest', olderKeys: ['older', 'oldest'] })
@@ -75,7 +75,7 @@ test('every key of a merchant is good, the answer is signed with the one that th
   assert.equal((await merchantOf(sandbox.url, 'newest').apply()).fields.retCode, 'SUCCESS')
 })
 
-test('in a dialect whose duplicates are unknown, a second apply with the same mchOrderNo is taken and paid, and the books tell', async (t) => {
+test('in a dialect with unknown duplicates, a second apply is accepted and paid, and the books show it', async (t) => {
   const { notifyUrl, about } = await receiveCallbacks(t)
   const { put, merchant, sandbox } = await start(t)
   await put({ mchId: MCH_ID, key: KEY, balance: '100000', dialect: PAYS_TWICE })
@@ -105,7 +105,7 @@ test('in a dialect whose duplicates are unknown, a second apply with the same mc
   )
 })
 
-test('a seed file names merchants; a wrong one is refused with every fault, and no key is repeated', () => {
+test('a seed file names merchants; a wrong one is refused with every fault, and the errors repeat no key', () => {
   const file = newStateFile()
   const read = (text: string) => {
     writeFileSync(file, text)

@@ -11,15 +11,15 @@ export type Merchant = {
   readonly dialect: Dialect
 }
 
-/** A merchant as somebody asks for it. */
+/** A merchant as requested. */
 export type WantedMerchant = {
   mchId: string
   key: string
   /** Keys that are still good, newest first. */
   olderKeys?: readonly string[] | undefined
-  /** Paise that it begins with, where the sandbox's standard is not wanted. */
+  /** Opening balance in paise; the sandbox's default if absent. */
   balance?: bigint | undefined
-  /** Its own, where the sandbox's is not wanted. */
+  /** Its own dialect; the sandbox's if absent. */
   dialect?: WantedDialect | undefined
 }
 
@@ -43,8 +43,8 @@ export class Merchants {
   }
 
   /**
-   * A merchant that the file does not know is added with its first money; one that it knows keeps its
-   * balance and takes the keys and settings given. Says whether it is new.
+   * Adds a merchant that is not in the file, with its opening balance; a known one keeps its balance and gets the
+   * given keys and settings. Returns whether it is new.
    */
   put(wanted: WantedMerchant): 'new' | 'known' {
     const { mchId, key, olderKeys = [], balance } = wanted

@@ -4,7 +4,7 @@ export const SCHEMA_VERSION = 3
 /**
  * The state file. `orders` are payouts; ids of orders, payins and payments come from one sequence.
  * `accounts.balance` is the sum of the account's entries, kept so that a start need not read them all; the
- * judge's books are added up from the entries themselves.
+ * inspection routes sum the entries themselves.
  */
 export const SCHEMA = `
 create table merchants (

@@ -1,7 +1,7 @@
 import type { Instant } from '../../../src/platform/running/clock.ts'
 import type { Store } from './store.ts'
 
-/** The platform's own numbers. Payouts, payins and payments draw from one sequence, so an id names one thing. */
+/** The platform's own numbers. Payouts, payins and payments share one sequence, so an id names one thing. */
 export class Sequence {
   #next: number
 
@@ -21,11 +21,11 @@ export class Sequence {
 /** Payouts are numbered AP…, payins PI…. */
 type Prefix = 'AP' | 'PI'
 
-/** A platform order number: 20 characters, the day (UTC) that the order was taken and its id. */
+/** A platform order number: 20 characters, from the day (UTC) of acceptance and the order's id. */
 export const platformNo = (prefix: Prefix, id: number, takenAt: Instant): string =>
   `${prefix}${day(takenAt)}${String(id).padStart(10, '0')}`
 
-/** The id in a platform order number, or undefined for a text that is none with this prefix. */
+/** The id in a platform order number, or undefined if the text is not one with this prefix. */
 export function idIn(platformNo: string, prefix: Prefix): number | undefined {
   const [, found, id] = /^([A-Z]{2})\d{8}(\d{10})$/.exec(platformNo) ?? []
   return found === prefix ? Number(id) : undefined

@@ -13,7 +13,7 @@ const addMerchant = (store: Store, mchId: string) =>
   store.write(() => store.prepare("insert into merchants values (null, ?, 'k', '[]', null)").run(mchId))
 const merchants = (store: Store) => store.prepare('select mch_id from merchants').all().length
 
-test('writes share one commit, and who waits for it is told after it', async () => {
+test('writes share one commit, and its waiters learn of it afterwards', async () => {
   const file = newStateFile()
   const store = new Store(file, HOUR)
   addMerchant(store, 'M1')
@@ -32,7 +32,7 @@ test('writes share one commit, and who waits for it is told after it', async () 
   again.close()
 })
 
-test('after a failed write nothing of its group is kept, and nobody is told otherwise', async () => {
+test('after a failed write nothing of its group is kept, and every waiter sees the failure', async () => {
   const file = newStateFile()
   const store = new Store(file, HOUR)
   addMerchant(store, 'M1')
@@ -47,7 +47,7 @@ test('after a failed write nothing of its group is kept, and nobody is told othe
   again.close()
 })
 
-test('a state file in use, a file that is none and the database of somebody else are refused by name, each in its words', () => {
+test('a state file in use, a file that is none and a foreign database are refused by name, each with its own message', () => {
   const file = newStateFile()
   const store = new Store(file, HOUR)
   assert.throws(
@@ -80,7 +80,7 @@ test('a state file of another version is refused by name and left as it is', () 
   assert.deepEqual(readFileSync(file), before)
 })
 
-test('a state file can be read by its owner alone, because it holds the keys', () => {
+test('only its owner can read a state file, because it contains the keys', () => {
   const file = newStateFile()
   new Store(file, HOUR).close()
   assert.equal(statSync(file).mode & 0o777, 0o600)

@@ -5,11 +5,11 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 type Commit = { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void }
 
 /**
- * The state file, written in groups: whatever is written within `groupMs` of the first write shares one
- * transaction, and `committed()` tells when it is in the file.
+ * The state file, written in groups: all writes within `groupMs` of the first share one transaction, and
+ * `committed()` resolves when it is in the file.
  *
- * A commit is in the operating system's hands, so that a kill of the process loses nothing; a power cut may
- * lose the last moments (synchronous=NORMAL: an fsync per group would hold up every request behind it).
+ * A commit is in the operating system's hands, so killing the process loses nothing; a power cut may lose the last
+ * moments (synchronous=NORMAL: an fsync per group would hold up every request behind it).
  */
 export class Store {
   readonly #db: DatabaseSync
@@ -22,7 +22,7 @@ export class Store {
   #broken: { cause: unknown } | undefined
 
   constructor(file: string, groupMs: number) {
-    // It holds the merchants' keys.
+    // The file contains the merchants' keys.
     closeSync(openSync(file, 'a', 0o600))
     this.#db = new DatabaseSync(file)
     this.#groupMs = groupMs
@@ -53,8 +53,8 @@ export class Store {
   }
 
   /**
-   * Runs `work` inside the open group's transaction. If it throws, nothing of the group is kept and the
-   * store stays unusable: what is in memory no longer agrees with the file, and a restart reads the file.
+   * Runs `work` inside the open group's transaction. If it throws, nothing of the group is kept and the store stays
+   * unusable: memory no longer agrees with the file, and only a restart reads the file again.
    */
   write<T>(work: () => T): T {
     this.#refuseIfBroken()
@@ -77,7 +77,7 @@ export class Store {
     await this.#open?.promise
   }
 
-  /** Commits now what is open. */
+  /** Commits the open group now. */
   flush(): void {
     const open = this.#open
     if (!open) return
@@ -97,7 +97,7 @@ export class Store {
     this.#db.close()
   }
 
-  /** Whether the file is empty. Throws if it holds anything but this version's tables, and changes nothing then. */
+  /** Whether the file is empty. Throws, without any change, if it contains anything but this version's tables. */
   #isNew(): boolean {
     const tables = this.#db
       .prepare(`select count(*) as n, sum(name in ('merchants', 'movements')) as ours from sqlite_schema`)
@@ -122,7 +122,7 @@ export class Store {
   }
 }
 
-/** SQLite's primary result codes: the lowest byte of what it reports. */
+/** SQLite's primary result codes: the lowest byte of the code it reports. */
 const SQLITE_BUSY = 5
 const SQLITE_NOTADB = 26
 
@@ -141,7 +141,7 @@ function whyUnusable(error: unknown): string {
 
 function newCommit(): Commit {
   const commit = Promise.withResolvers<void>()
-  // Whoever waits sees a failure; when nobody does, the store is broken all the same.
+  // Waiters see the failure; without any, the store is broken all the same.
   commit.promise.catch(() => undefined)
   return commit
 }

@@ -6,14 +6,14 @@ export type Fees = {
   bps: bigint
 }
 
-/** What a payout costs, when it ends and how often a callback is repeated. */
+/** What a payout costs, when it ends, and when a callback is repeated. */
 export type PayoutTerms = {
   fees: Fees
   settleMs: number
   callbackRetries: Pauses
 }
 
-/** What a payin costs, how long it waits for its payer, and when the money is available after that. */
+/** What a payin costs, how long it waits for its payer, and when its money is available after that. */
 export type PayinTerms = {
   fees: Fees
   expiryMs: number

@@ -32,7 +32,7 @@ test('a callback is repeated until it is answered with the plain text success', 
   assert.equal(callbacksSent, 5)
 })
 
-test('when the schedule is over a callback is given up, and the order stays as it is', async (t) => {
+test('after the schedule the callback is given up, and the order stays as it is', async (t) => {
   const { notifyUrl, received } = await receiveCallbacks(t, () => [401, 'bad signature'])
   const sandbox = await start({ callbackRetries: [0, 0] })
   t.after(() => sandbox.stop())
@@ -74,7 +74,7 @@ test('the schedule of a callback survives a restart', async (t) => {
   assert.equal(about('ORDER1').length, 2)
 })
 
-test('a notifyUrl with a query of its own keeps it', async (t) => {
+test('a notifyUrl keeps its own query', async (t) => {
   const { notifyUrl, received } = await receiveCallbacks(t)
   const sandbox = await start({})
   t.after(() => sandbox.stop())

@@ -9,17 +9,17 @@ import { sign } from './sign.ts'
 const CONNECTIONS = 64
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER = 1024
-/** With every POST, also without a body: so do the HTTP clients that gateways of the family use. */
+/** Sent with every POST, even without a body, as the HTTP clients of gateways of the family do. */
 const FORM_TYPE = ['content-type', 'application/x-www-form-urlencoded;charset=UTF-8']
-/** What is kept of an answer, in characters. */
+/** How many characters of an answer the sandbox keeps. */
 const ANSWER_KEPT = 100
 
 type MerchantAnswer = Pick<Delivery, 'httpStatus' | 'error'> & { text: string }
 
-/** Whose newest key a callback is signed with, in whose dialect; `wrongly`: with another key. */
+/** The merchant whose newest key and dialect sign a callback; `wrongly`: with another key. */
 export type Seal = { merchant: Merchant; signed: 'well' | 'wrongly' | 'not' }
 
-/** Sends callbacks, whatever they are about. */
+/** Sends callbacks of every kind. */
 export class CallbackSender {
   readonly #clock: Clock
   readonly #exchanges: Exchanges
@@ -41,8 +41,8 @@ export class CallbackSender {
   }
 
   /**
-   * POSTs `fields` and their signature, everything in the query string and no body (gateway contract,
-   * "Events"). Never rejects: whatever goes wrong is a callback that was not acknowledged.
+   * POSTs `fields` and their signature, all in the query string, without a body (gateway contract, "Events"). Never
+   * rejects: whatever goes wrong, the callback counts as not acknowledged.
    */
   send(notifyUrl: string, fields: Record<string, string>, seal: Seal): Promise<Delivery> {
     const sending = this.#send(notifyUrl, fields, seal)
@@ -83,7 +83,7 @@ export class CallbackSender {
     return delivery
   }
 
-  /** What is under way is broken off, and kept as such before this resolves. */
+  /** Aborts the callbacks being sent, and records them as aborted before this resolves. */
   async stop(): Promise<void> {
     await this.#agent.destroy()
     await Promise.all(this.#inHand)
@@ -101,7 +101,7 @@ export class CallbackSender {
   }
 }
 
-/** Over the values before they are escaped. */
+/** Signs the values before they are escaped. */
 function signatureOf(fields: Record<string, string>, { merchant, signed }: Seal): string {
   if (signed === 'not') return ''
   const [key] = merchant.keys
@@ -114,7 +114,7 @@ function queryOf(fields: Record<string, string>): string {
   return query
 }
 
-/** By `dispatch` and not `request`: it takes a third less CPU per callback. */
+/** `dispatch` instead of `request`: it takes a third less CPU per callback. */
 function hear(done: (answer: MerchantAnswer) => void): Dispatcher.DispatchHandler {
   let httpStatus: number | null = null
   let bytes = ''

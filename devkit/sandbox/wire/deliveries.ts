@@ -7,16 +7,16 @@ export type Delivery = {
   /** Whether the answer was 2xx with the plain text `success`. */
   acknowledged: boolean
   at: Instant
-  /** Null when no answer began. */
+  /** Null if no answer began. */
   httpStatus: number | null
   /** The first 100 characters of the answer. */
   answer: string
-  /** Why there is no whole answer, null when there is one. */
+  /** Why there is no whole answer; null if there is one. */
   error: string | null
   durationMs: number
 }
 
-/** Every callback that was ever tried, by the order it was about. Every write belongs inside `store.write`. */
+/** Every callback ever tried, by its order. Every write belongs inside `store.write`. */
 export class Deliveries {
   readonly #insert: StatementSync
   readonly #about: StatementSync

@@ -6,8 +6,9 @@ import { readGiven } from './json-faults.ts'
 type Json = { [name: string]: unknown }
 
 /**
- * The dialect of a file, as payoutd's client reads it: it holds what differs from the dialect that it `extends`,
- * which is `default`, `sandbox`, or the path of another file, relative to itself. Throws with every fault at once.
+ * The dialect of a file, in the format of payoutd's client: it contains what differs from the dialect that it
+ * `extends`, which is `default`, `sandbox`, or the path of another file, relative to itself. Throws with every
+ * fault at once.
  */
 export function readDialect(file: string): Dialect {
   const dialect = readGiven(dialectJson, read(file, []))
@@ -31,7 +32,7 @@ function read(file: string, extendedBy: readonly string[]): Json {
   return merge(read(path, [...extendedBy, path]), own)
 }
 
-/** Objects are merged setting by setting; anything else replaces what stood there. */
+/** Merges objects setting by setting; any other value replaces the former one. */
 function merge(base: Json, over: Json): Json {
   const merged = { ...base }
   for (const [name, value] of Object.entries(over)) {

@@ -4,7 +4,7 @@ import type { GatewayReply } from './answers.ts'
 import type { Delivery } from './deliveries.ts'
 import type { Form } from './form.ts'
 
-/** A request that could be read, and what was answered. `merchant` as it was then, keys and dialect too. */
+/** A readable request, and its answer. `merchant` as it was then, keys and dialect too. */
 export type ReceivedRequest = {
   kind: 'asked'
   at: Instant
@@ -30,8 +30,8 @@ export type Exchange = ReceivedRequest | RecordedCall
 const KEPT = 1000
 
 /**
- * The last 1,000 exchanges, in memory and by reference: nothing is made of them before somebody looks, so
- * that keeping one costs next to nothing.
+ * The last 1,000 exchanges, in memory and by reference: it processes nothing before somebody looks, so that keeping
+ * one costs next to nothing.
  */
 export class Exchanges {
   readonly #ring: Exchange[] = []

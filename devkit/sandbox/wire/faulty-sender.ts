@@ -6,7 +6,7 @@ import type { Delivery } from './deliveries.ts'
 
 type SentFields = Record<string, string>
 
-/** Sends callbacks as the faults that are asked for have it. */
+/** Sends callbacks with the requested faults. */
 export class FaultySender {
   readonly #sender: CallbackSender
   readonly #faults: Faults
@@ -18,7 +18,7 @@ export class FaultySender {
     this.#clock = clock
   }
 
-  /** Resolves with how the callback itself went, not what a fault sent besides. Never rejects. */
+  /** Resolves with the delivery of the callback itself, not of what a fault sent besides. Never rejects. */
   async send(notifyUrl: string, fields: SentFields, seal: Seal): Promise<Delivery> {
     const operation = 'agentpayOrderId' in fields ? 'payoutCallback' : 'payinCallback'
     const fault = this.#faults.strike(operation, seal.merchant.mchId)
@@ -48,7 +48,7 @@ export class FaultySender {
     return delivery
   }
 
-  /** Whoever never heard the truth has nothing that could be contradicted. */
+  /** A merchant that never received the truth has nothing to contradict. */
   async #sendContradiction(notifyUrl: string, fields: SentFields, seal: Seal): Promise<Delivery> {
     const delivery = await this.#sender.send(notifyUrl, fields, seal)
     if (delivery.acknowledged) await this.#sender.send(notifyUrl, contradiction(fields), seal)
@@ -60,7 +60,7 @@ const LOST = {
   ...{ acknowledged: false, httpStatus: null, answer: '', error: 'lost by a fault', durationMs: 0 },
 } as const
 
-/** What could have been said before the order ended. */
+/** What the callback could have reported before the order ended. */
 function before({ errorMessage: _, ...fields }: SentFields): SentFields {
   const sooner = 'agentpayOrderId' in fields ? { status: '1' } : { status: '0', paySuccTime: '' }
   return { ...fields, channelPayNo: '', ...sooner }

@@ -5,19 +5,19 @@ import type { Dialect } from './dialect.ts'
 export type Params = Readonly<Record<string, string | undefined>>
 
 /**
- * What a request gives, each value as it travelled, and where it came: a form, JSON or the query string. A
- * parameter that came twice is in `repeated` only: nobody can say which was meant.
+ * A request's parameters, each value as it was sent, and their source: a form, JSON or the query string. A
+ * parameter that came twice is in `repeated` only: it is ambiguous.
  */
 export type Form = { params: Params; repeated: readonly string[]; from: Dialect['body'] }
 
-/** A request in which no parameters can be read. */
+/** The request's parameters cannot be read. */
 export class UnreadableForm extends Error {
   readonly statusCode = 400
 }
 
 /**
- * Decodes application/x-www-form-urlencoded, from a body or a query string. Throws UnreadableForm where a
- * percent sign or a byte means nothing.
+ * Decodes application/x-www-form-urlencoded, from a body or a query string. Throws UnreadableForm on an invalid
+ * percent sign or byte.
  */
 export function parseForm(text: string, from: 'form' | 'query'): Form {
   if (!isDecodable(text)) throw new UnreadableForm('the parameters are not percent-encoded UTF-8')
@@ -40,8 +40,8 @@ const LEADING_ZERO = /"(\w{1,32})"\s*:\s*-?0\d/
 const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
 
 /**
- * Decodes one JSON object of texts, numbers, booleans and nulls. A number stays as it was written (`1e2`,
- * `10.0`), because that was signed; a null counts as not given. Throws UnreadableForm for anything else.
+ * Decodes one JSON object of texts, numbers, booleans and nulls. A number stays as it was written (`1e2`, `10.0`),
+ * because that was signed; a null counts as absent. Throws UnreadableForm for anything else.
  */
 export function parseJson(body: string): Form {
   let given: unknown
@@ -51,7 +51,7 @@ export function parseJson(body: string): Form {
     const [, name] = LEADING_ZERO.exec(body) ?? []
     throw new UnreadableForm(name ? `${name}: a number in JSON begins with no 0` : NOT_FLAT)
   }
-  // Bytes that are no UTF-8 have come as U+FFFD.
+  // Bytes that are not UTF-8 have become U+FFFD.
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
   if (!isObject || body.includes('\uFFFD')) throw new UnreadableForm(NOT_FLAT)
   const params: Record<string, string> = Object.create(null)
@@ -67,7 +67,7 @@ export function parseJson(body: string): Form {
 const asTravelled = (_name: string, value: unknown, { source }: { source?: string }): unknown =>
   typeof value === 'number' || typeof value === 'boolean' ? source : value
 
-/** Of a flat object whose text is known to be JSON: there a text before a colon is a name. */
+/** For a flat object that is known to be JSON: there a text before a colon is a name. */
 function namesTwiceIn(body: string): string[] {
   const seen = new Set<string>()
   const twice = new Set<string>()
@@ -80,7 +80,7 @@ function namesTwiceIn(body: string): string[] {
   return [...twice]
 }
 
-/** Bytes that are no UTF-8 have come as U+FFFD. `parse` alone would take both for what they look like. */
+/** Bytes that are not UTF-8 have become U+FFFD. `parse` alone would accept both as they look. */
 function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)

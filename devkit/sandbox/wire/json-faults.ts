@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 
-/** What was given, or every fault of it in one line: by field, in words, without values. */
+/** The given value, or all of its faults in one line: by field, in words, without values. */
 export type Given<T> = { ok: true; value: T } | { ok: false; faults: string }
 
-/** Reads parsed JSON as `schema` has it. */
+/** Reads parsed JSON with `schema`. */
 export function readGiven<T>(schema: z.ZodType<T>, json: unknown): Given<T> {
   const read = schema.safeParse(json, { error: wants })
   if (read.success) return { ok: true, value: read.data }
@@ -26,7 +26,7 @@ const KINDS: { readonly [type: string]: string } = {
   object: 'a JSON object',
 }
 
-/** What a schema wants that says nothing of its own about it. */
+/** What a schema without its own message wants. */
 function wants(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -1,6 +1,6 @@
 import type { Params } from './form.ts'
 
-/** Why a request was not taken. The message begins with the field's name and never repeats its value. */
+/** Why a request was refused. The message begins with the field's name and never repeats its value. */
 export type RuleRefusal = { retCode: string; retMsg: string }
 
 /** What a parameter must be. */
@@ -34,7 +34,7 @@ export const optional = (...rule: Parameters<typeof required>): Rule => ({
 const AMOUNT = /^[1-9][0-9]{0,12}00$/
 const PHONE = /^[6-9][0-9]{9}$/
 
-/** What both kinds of orders begin with (gateway contract, "Limits"). */
+/** The fields that both kinds of orders begin with (gateway contract, "Limits"). */
 export const ORDER: readonly Rule[] = [
   required('mchOrderNo', 'ORDER_NO_INVALID', 'must be 1 to 30 characters', characters(1, 30)),
   required(
@@ -61,11 +61,11 @@ export const NOTIFY_URL = required(
   isHttpUrl,
 )
 
-/** An order's number in a question: String(30). */
+/** An order number in a query: String(30). */
 export const orderNumber = (name: string): Rule =>
   optional(name, 'ORDER_NO_INVALID', 'must be at most 30 characters', characters(1, 30))
 
-/** String(30), in any form: what a UTR looks like is the bank's affair. */
+/** String(30), in any form: the bank decides what a UTR looks like. */
 export const UTR = required('channelPayNo', 'UTR_INVALID', 'must be 1 to 30 characters', characters(1, 30))
 
 export const REQ_TIME = required(
@@ -75,10 +75,10 @@ export const REQ_TIME = required(
   isCompactTime,
 )
 
-/** The first of `rules` that is broken, or undefined. */
+/** The first of `rules` that the parameters break, or undefined. */
 export function check(params: Params, rules: readonly Rule[]): RuleRefusal | undefined {
   for (const { name, required, retCode, wants, holds } of rules) {
-    // An empty parameter takes no part in the signature, so it counts as not given.
+    // The signature ignores an empty parameter, so it counts as absent.
     const value = params[name] ?? ''
     if (value === '' ? required : !holds(value)) {
       return { retCode, retMsg: value === '' ? `${name}: is required` : `${name}: ${wants}` }
@@ -87,13 +87,13 @@ export function check(params: Params, rules: readonly Rule[]): RuleRefusal | und
   return undefined
 }
 
-/** A question must name its order by one of two numbers. */
+/** A query must name its order by one of two numbers. */
 export const checkEither = (params: Params, one: string, other: string): RuleRefusal | undefined =>
   params[one] || params[other]
     ? undefined
     : { retCode: 'PARAM_ERROR', retMsg: `${one} or ${other}: one of the two is required` }
 
-/** To the letter of the contract: an @, a dot anywhere, two characters before the @. */
+/** Exactly as in the contract: an @, a dot anywhere, two characters before the @. */
 function isEmail(value: string): boolean {
   return value.indexOf('@') >= 2 && value.includes('.')
 }
@@ -108,6 +108,6 @@ function isCompactTime(value: string): boolean {
   const [, year, month, day, hour, minute, second] = parts
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`
   const time = Date.parse(iso)
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   return !Number.isNaN(time) && new Date(time).toISOString() === iso
 }

@@ -15,13 +15,13 @@ test('all 24 signatures made by a real gateway of the family are reproduced', ()
   for (const { key, params, sign: expected } of vectors) assert.equal(sign(params, key), expected)
 })
 
-test('empty parameters and the signature itself take no part in a signature', () => {
+test('a signature ignores empty parameters and the signature itself', () => {
   const signature = sign({ mchId: 'M1' }, 'k')
   assert.equal(sign({ mchId: 'M1', remark: '', extra: null, sign: 'ABC' }, 'k'), signature)
   assert.notEqual(sign({ mchId: 'M1', remark: '0' }, 'k'), signature)
 })
 
-test('an object enters a signature as the JSON text that travels', () => {
+test('an object is signed as its JSON text on the wire', () => {
   const fields = { retCode: 'SUCCESS', payParams: { payMethod: 'urlJump', url: 'upi://pay?a=1&b="2"' } }
   const text = '{"payMethod":"urlJump","url":"upi://pay?a=1&b=\\"2\\""}'
   assert.equal(sign(fields, 'k'), sign({ ...fields, payParams: text }, 'k'))
@@ -33,7 +33,7 @@ test('letters are compared one by one as Java does, not as whole words', () => {
   assert.equal(sign({ ß: '1', sz: '1' }, 'k'), 'C2FC9FBE5399BA65233A1B79A9227249')
 })
 
-test('a signature holds for its own parameters and key alone', () => {
+test('a signature holds only for its own parameters and key', () => {
   const params = { mchId: 'M1', amount: '10000' }
   const signature = sign(params, 'k')
   const holds = (of: Signable, key: string, given: string) => isSignedBy(of, key, STANDARD.sign, given)

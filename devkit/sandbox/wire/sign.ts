@@ -1,10 +1,10 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { SignRules, Traffic } from './dialect.ts'
 
-/** An object inside an answer. It enters the signature as the JSON text that travels. */
+/** An object inside an answer. It is signed as its JSON text on the wire. */
 export type Nested = Readonly<Record<string, string>>
 
-/** Parameters as they travel. `null` and `undefined` take no part in a signature. */
+/** Parameters as they are sent. A signature ignores `null` and `undefined`. */
 export type Signable = Readonly<Record<string, string | number | bigint | Nested | null | undefined>>
 
 /**
@@ -20,7 +20,7 @@ export function sign(params: Signable, key: string, rules: SignRules, traffic: T
   return rules.hexCase === 'upper' ? hex.toUpperCase() : hex
 }
 
-/** What is signed, up to the key. Values enter it as they travel, neither escaped nor re-built. */
+/** The text to sign, up to the key. Values enter it as they are sent, neither escaped nor rebuilt. */
 export function textToSign(params: Signable, { sort, emptyFields }: SignRules, traffic: Traffic): string {
   const withEmpty = emptyFields[traffic]
   const parts: { text: string; order: string }[] = []
@@ -37,7 +37,7 @@ export function textToSign(params: Signable, { sort, emptyFields }: SignRules, t
   return signed
 }
 
-/** Whether a request's `given` is the signature of `params`. Takes as long for a near miss as for a far one. */
+/** Whether a request's `given` is the signature of `params`. A near miss takes as long as a far one. */
 export function isSignedBy(params: Signable, key: string, rules: SignRules, given: string): boolean {
   const expected = Buffer.from(sign(params, key, rules, 'requests'))
   const received = Buffer.from(given)
@@ -45,8 +45,8 @@ export function isSignedBy(params: Signable, key: string, rules: SignRules, give
 }
 
 /**
- * How Java's String.CASE_INSENSITIVE_ORDER sees a text: each UTF-16 unit made upper-case, then lower-case.
- * By unit and not by string, because `'ß'.toUpperCase()` is two letters and Java's Character has one.
+ * How Java's String.CASE_INSENSITIVE_ORDER sees a text: each UTF-16 unit in upper case, then lower case. By unit
+ * and not by string, because `'ß'.toUpperCase()` is two letters and Java's Character has one.
  */
 function foldCase(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII, where both ways agree
@@ -57,7 +57,7 @@ function foldCase(text: string): string {
 }
 
 function single(unit: string, to: 'upper' | 'lower'): string {
-  // The one longer lower case ("İ" → "i" and a dot) begins with what Java gives.
+  // The only longer lower case ("İ" → "i" and a dot) begins with Java's result.
   if (to === 'lower') return unit.toLowerCase().charAt(0)
   const changed = unit.toUpperCase()
   return changed.length === 1 ? changed : unit

@@ -4,11 +4,11 @@ import type { SignRules, Traffic } from './dialect.ts'
 import type { Params } from './form.ts'
 import { isSignedBy, type Signable, sign, textToSign } from './sign.ts'
 
-/** How a signature comes about, for people to read. Never holds a key. */
+/** How a signature is computed, for people to read. Never contains a key. */
 export type Steps = {
-  /** Every parameter, and why it is not signed where it is not. */
+  /** Every parameter, and why it is left out if it is not signed. */
   fields: { name: string; value: string; leftOut?: string }[]
-  /** The `name=value&` strings in the order in which they are signed, with `key=…` at the end. */
+  /** The `name=value&` strings in signing order, with `key=…` at the end. */
   text: string
   /** The algorithm, and how its digits are written. */
   hash: string
@@ -16,7 +16,7 @@ export type Steps = {
   verdict: string
 }
 
-/** How the signature of a request is checked. Bank details are masked in what is shown, not in what is signed. */
+/** How the signature of a request is checked. Bank details are masked for display, not in the signed text. */
 export function requestSteps(params: Params, { keys, dialect }: Merchant): Steps {
   const { sign: given = '' } = params
   const at = keys.findIndex((key) => isSignedBy(params, key, dialect.sign, given))
@@ -28,7 +28,7 @@ export function requestSteps(params: Params, { keys, dialect }: Merchant): Steps
   return { ...stepsOf(masked(params), dialect.sign, 'requests'), given, verdict }
 }
 
-/** How the signature of an answer or a callback was made. */
+/** How the signature of an answer or a callback was computed. */
 export function ownSteps(fields: Signable, merchant: Merchant, traffic: 'answers' | 'callbacks'): Steps {
   const { keys, dialect } = merchant
   const given = String(fields.sign ?? '')
@@ -60,7 +60,7 @@ function stepsOf(fields: Signable, rules: SignRules, traffic: Traffic): Omit<Ste
   }
 }
 
-/** The variant of the family in which a wrong signature would be right, in words. */
+/** Describes the family's variant in which a wrong signature would be right. */
 function guess(params: Params, keys: readonly string[]): string {
   const { sign: given = '' } = params
   if (given === '') return 'The request has none.'

@@ -13,39 +13,39 @@ export type TopicSpec = {
   configs: Record<string, string>
 }
 
-/** How far a group is behind on one partition, by what it committed to Kafka. */
+/** How far a group is behind on one partition, by the offset it committed to Kafka. */
 export type PartitionLag = { topic: string; partition: number; committed: bigint | null; lag: bigint }
 
 export type HeldUp = { partition: number; from: bigint; waiting: bigint }
 
 export interface TopicAdmin {
-  /** Creates the topics that do not exist, leaves the others as they are, returns the names of the new ones. */
+  /** Creates missing topics, leaves the others as they are, and returns the names of the new ones. */
   createTopics(specs: readonly TopicSpec[]): Promise<string[]>
-  /** The topics as they are, with every config of theirs; those that do not exist are left out. */
+  /** The existing topics with all of their configs; missing topics are left out. */
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
   /**
-   * From which offset on each partition of a topic holds messages, and up to (without) which; what waits for the end of a
-   * transaction is left out.
+   * The first offset of each partition of a topic, and the end (exclusive). Messages that wait for the end of a
+   * transaction are left out.
    */
   ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
-  /** The id that Kafka gave the topic when it was made; null: this Kafka gives none. */
+  /** The id that Kafka gave the topic when it was created; null: this Kafka has no topic ids. */
   idOf(topic: string): Promise<string | null>
   /** The same as `ranges` with the id of the topic: see `Log`. */
   logs(topic: string): Promise<(Log & { partition: number })[]>
   /**
-   * Where on each partition of a topic the first record stands that waits for the end of a transaction; without those on
-   * which none waits. `waiting`: so many offsets are behind it, whoever wrote them.
+   * For each partition of a topic on which records wait for the end of a transaction: where the first of them
+   * stands. `waiting`: how many offsets follow it, from any producer.
    */
   heldUp(topic: string): Promise<HeldUp[]>
-  /** For how long, in ms, a broker lets a transaction stay open; null: it does not tell. */
+  /** How long, in ms, a broker lets a transaction stay open; null: the broker does not report it. */
   longestTransactionMs(): Promise<number | null>
   lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
-  /** Tells one Kafka from another, whatever its brokers are called. */
+  /** Identifies one Kafka cluster, whatever its brokers are called. */
   clusterId(): Promise<string>
   close(): Promise<void>
 }
 
-/** Longer than a broker takes to make topics. Some tries of this are what a person waits for who asks a silent Kafka. */
+/** Longer than a broker takes to create topics. A person who asks a silent Kafka waits for a few tries of this length. */
 const ANSWER_WITHIN_MS = 5_000
 const LONGEST_TRANSACTION = 'transaction.max.timeout.ms'
 const ATTEMPTS = 10
@@ -75,7 +75,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       const missing = specs.filter(({ name }) => !present.includes(name))
       if (missing.length === 0) return []
       try {
-        // KafkaJS's own wait gives up where it asks a broker that has not heard of the new topics yet.
+        // KafkaJS's own wait fails if it asks a broker that does not know the new topics yet.
         await admin.createTopics({ waitForLeaders: false, topics: missing.map(toKafkaJs) })
       } catch (error) {
         if (!(await madeByAnother(error, missing))) throw error
@@ -148,7 +148,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
 
     async lag(groupId, topics) {
-      // A Kafka that is new makes its topic of offsets when it is first asked, and has no coordinator until then.
+      // A new Kafka creates its offsets topic at the first request, and has no coordinator until then.
       const committed = await patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] }))
       const lags = topics.map(async (topic) => {
         const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
@@ -181,7 +181,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     }))
   }
 
-  /** Right after a topic was made, or has a new leader, the one that is asked may not know yet that it leads. */
+  /** Right after a topic is created or gets a new leader, the leader may not know yet that it leads. */
   function offsetsOf(topic: string) {
     return patiently(async () => {
       await expectLeaders([topic])
@@ -189,7 +189,10 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     })
   }
 
-  /** Kafka answers for a whole topic or not at all: who took an answer without a partition for all would miss records. */
+  /**
+   * Kafka must answer for every partition of a topic: a caller that took a partial answer as whole would miss
+   * records.
+   */
   async function expectLeaders(names: string[]): Promise<void> {
     const { topics } = await admin.fetchTopicMetadata({ topics: names })
     for (const { name, partitions } of topics) {
@@ -206,7 +209,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
   }
 }
 
-/** Asks again, some times, where Kafka does not know yet. */
+/** Asks again a few times if Kafka does not know yet. */
 async function patiently<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -13,7 +13,7 @@ const AWAY: Readonly<Record<string, (socket: Socket) => void>> = {
 }
 
 for (const [what, meet] of Object.entries(AWAY)) {
-  test(`where the first broker ${what}, the next one is asked`, async (t) => {
+  test(`if the first broker ${what}, the client asks the next one`, async (t) => {
     const first = await serverThat(meet, t)
     const connection = { brokers: [first, broker], clientId: 'test', requestTimeout: 1_000 }
     const admin = kafkaFor(connection, silentLogger, t.signal).admin()

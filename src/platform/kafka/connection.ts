@@ -9,14 +9,14 @@ import { goOnToTheNextBroker } from './kafkajs/kafkajs-seed.ts'
 import { stopNegativeTimers } from './kafkajs/kafkajs-timers.ts'
 
 export type KafkaConnection = {
-  /** host:port of some brokers; the others are found through them. */
+  /** host:port of some brokers; KafkaJS finds the others through them. */
   brokers: string[]
   clientId: string
 } & Pick<KafkaConfig, 'ssl' | 'sasl' | 'connectionTimeout' | 'requestTimeout' | 'socketFactory'>
 
 /**
- * KafkaJS, tuned for a service that keeps trying: nothing is connected yet. `ended`: from then on it has no connection, and
- * opens none, whatever was still asked of it.
+ * KafkaJS, tuned for a service that keeps trying; it connects nothing yet. Once `ended` is aborted, it has no
+ * connection and opens none, even for requests that are still pending.
  */
 export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortSignal): Kafka {
   readAllBatches()
@@ -27,7 +27,7 @@ export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortS
   return new Kafka({
     connectionTimeout: 5_000,
     requestTimeout: 30_000,
-    // A broker that is frozen, or a connection that is open at this end alone, never answers.
+    // A frozen broker, or a connection that is open at this end only, never answers.
     enforceRequestTimeout: true,
     ...connection,
     socketFactory: socketsUntil(ended, connection.socketFactory),

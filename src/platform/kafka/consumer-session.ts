@@ -11,16 +11,17 @@ export type ConsumeOptions = {
   connection: KafkaConnection
   groupId: string
   topics: string[]
-  /** How many partitions are handled at the same time. */
+  /** How many partitions it handles at the same time. */
   partitionsAtOnce: number
   /** Upper limit of one batch, in bytes of one partition; KafkaJS unpacks a batch as a whole. */
   maxBytesPerPartition?: number
   /**
-   * Where reading goes on, from the caller's own store (see `startAt`); `log` tells what Kafka holds, and where the store's epoch
-   * ends there, and is to be asked after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
-   * every batch that failed, once earlier batches of it are through the handler, and now and then in between: a store
-   * that was set back, or a topic that was made again, is read again from there. `known`: where the store stood since the
-   * partition was assigned; at first, how far the group has read it, by what was committed to Kafka.
+   * Returns where reading goes on, from the caller's own store (see `startAt`). `log` reports what Kafka holds and
+   * where the store's epoch ends there; call it after you have read the store. From then on the returned position
+   * counts as the store's position. The consumer calls `begin` for every partition after every assignment and after
+   * every failed batch, once the handler is done with the partition's earlier batches, and also from time to time:
+   * if the store was set back or the topic created again, reading goes on from there. `known`: the store's position
+   * since the partition was assigned; at first, how far the group has read by the offset committed to Kafka.
    */
   begin: (
     at: Partition,
@@ -28,14 +29,15 @@ export type ConsumeOptions = {
     known: Standing | null,
   ) => Promise<Standing>
   /**
-   * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the store is asked again where it
-   * stands, with growing pauses, and other partitions go on. A partition that moved to another process may be
-   * handled there at the same time: storing must be idempotent and must not set an offset back.
+   * Resolves when the batch and its `nextOffset` are stored. If it throws, the consumer asks the store again for
+   * its position, with growing pauses, while other partitions go on. After a partition has moved, another process
+   * may handle it at the same time: storing must be idempotent and must never set an offset back.
    */
   handler: (batch: RecordBatch) => Promise<void>
   /**
-   * Called whenever Kafka has answered or a request was given up, and whenever the consumer starts anew: it has not come to a standstill. Not while a
-   * batch is in hand for longer than `longestInHandMs` (10 minutes): whatever its handler waits for does not come.
+   * Called whenever Kafka has answered, a request has timed out, or the consumer starts again: proof that it does
+   * not stand still. Not called while one batch takes longer than `longestInHandMs` (10 minutes): its handler waits
+   * for something that will not come.
    */
   sign?: () => void
   longestInHandMs?: number
@@ -45,18 +47,18 @@ export type ConsumeOptions = {
 export type Partition = { topic: string; partition: number }
 
 const HEARTBEAT_MS = 2_000
-/** How long a consumer that ends waits for Kafka to hear of it. */
+/** How long a consumer that ends waits to leave its group at Kafka. */
 const GOODBYE_MS = 5_000
-/** How soon it shows that the store was set back, or the topic made again, where no batch shows it. */
+/** How often it checks whether the store was set back or the topic created again, when no batch shows it. */
 const LOOK_EVERY_MS = 3_000
-/** After a crash, what the dead process read waits for so long. Longer than the event loop may ever be blocked. */
+/** After a crash, the dead process's partitions wait this long. Longer than anything may ever block the event loop. */
 const SESSION_MS = 10_000
-/** A batch of the largest takes a minute or two, and goes on behind what is stored when it is begun anew. */
+/** One of the largest batches takes a minute or two. If it starts again, it goes on after what is stored. */
 const LONGEST_IN_HAND_MS = 600_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failures)
 
-/** The life of one KafkaJS consumer: from connecting until stopped, or until it crashes. */
+/** The life of one KafkaJS consumer: from connecting until it is stopped or crashes. */
 export class ConsumerSession {
   readonly #options: ConsumeOptions
   readonly #signal: AbortSignal
@@ -64,12 +66,12 @@ export class ConsumerSession {
   readonly #consumer: Consumer
   readonly #logs: PartitionLogs
   readonly #places = new ExpectedOffsets()
-  /** Grows with every assignment: what was begun under an earlier one must not touch positions any more. */
+  /** Grows with every assignment: work begun under an earlier one must not change positions any more. */
   #generation = 0
-  /** Where the store should stand: what it said when reading began, or the end of the last batch that it stored. */
+  /** The store's expected position: what it reported when reading began, or the end of the last batch it stored. */
   readonly #stored = new Map<string, Standing>()
   readonly #inHand = new Map<string, Promise<void>>()
-  /** Since when each of them is. */
+  /** When each batch in progress started. */
   readonly #inHandSince = new Map<Promise<void>, number>()
   readonly #failures = new Map<string, number>()
   readonly #background = new Set<Promise<void>>()
@@ -90,28 +92,28 @@ export class ConsumerSession {
       maxBytesPerPartition: options.maxBytesPerPartition ?? 128 * 1024,
       minBytes: 1,
       maxWaitTimeInMs: 50,
-      // KafkaJS never restarts by itself: one way to recover is easier to trust than two.
+      // KafkaJS never restarts on its own: one way to recover is easier to trust than two.
       retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6, restartOnFailure: async () => false },
     })
     this.#over = new Promise((_, reject) => {
       this.#crash = reject
     })
-    // Awaited in run(), but it may reject before run() comes to it.
+    // run() awaits it, but it may reject before run() gets there.
     this.#over.catch(() => undefined)
   }
 
-  /** Whether any partition was ever read; a group can be joined without its topics. */
+  /** Whether it ever read a partition: a consumer can join a group although its topics are missing. */
   hasRead = false
 
   reading(): string[] {
     return this.#places.known()
   }
 
-  /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
+  /** Resolves when the signal stops it; rejects with the error that crashed the consumer. */
   async run(): Promise<void> {
     const { GROUP_JOIN, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT } = this.#consumer.events
     for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT]) this.#consumer.on(answered, () => this.#sign())
-    // It is Kafka that stands still; KafkaJS asks seven times.
+    // Kafka stands still, not this consumer; KafkaJS asks seven times.
     this.#consumer.on(REQUEST_TIMEOUT, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
@@ -141,7 +143,7 @@ export class ConsumerSession {
     if ([...this.#inHandSince.values()].every((since) => since > tooLong)) sign?.()
   }
 
-  /** A batch in hand is waited for; Kafka, which may be silent, only for a moment. */
+  /** Waits for batches in progress to finish, but only for a moment for Kafka, which may be silent. */
   async #close(): Promise<void> {
     this.#places.clear()
     this.#generation++
@@ -160,7 +162,7 @@ export class ConsumerSession {
     await this.#logs.close()
   }
 
-  /** Nothing is fetched before it is known where each partition begins: KafkaJS would use its own offsets. */
+  /** Fetches nothing before it knows where each partition begins: KafkaJS would use its own offsets. */
   #assigned(assignment: Record<string, number[]>): void {
     this.#generation++
     this.#places.clear()
@@ -199,7 +201,7 @@ export class ConsumerSession {
     const generation = this.#generation
     const logOf = async (epoch?: number | null) => {
       const log = await this.#logs.logOf(at, epoch)
-      // What comes from a consumer that was given up is not a look at the log of now.
+      // What an abandoned consumer returns says nothing about the log as it is now.
       if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
       return log
     }
@@ -208,7 +210,7 @@ export class ConsumerSession {
     if (known) return begin(at, logOf, known)
     const read = await this.#logs.committed(at, groupId)
     const stored = await begin(at, logOf, read === null ? null : { offset: read, logId: null })
-    // What has been told is not told again at the next start.
+    // Commits, so that the next start does not log this again.
     if (read !== null && stored.offset < read) this.#commit(at, stored.offset)
     return stored
   }
@@ -221,7 +223,7 @@ export class ConsumerSession {
     this.#resume(at)
   }
 
-  /** Where nothing arrives, no batch would show that the store was set back, or the topic made again. */
+  /** If nothing arrives, no batch would show that the store was set back or the topic created again. */
   #lookAgain(): void {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -267,7 +269,7 @@ export class ConsumerSession {
     if (this.#inHand.get(key) === work) this.#inHand.delete(key)
   }
 
-  /** Never rejects: KafkaJS would throw everything away and join the group again. */
+  /** Never rejects: KafkaJS would discard everything and join the group again. */
   async #work({ batch, heartbeat, resolveOffset }: EachBatchPayload): Promise<void> {
     const generation = this.#generation
     const at = place(batch)
@@ -275,18 +277,18 @@ export class ConsumerSession {
     if (!last) return
     const messages = batch.messages as BatchMessage[]
     const records = messages.filter(({ isPassedOver }) => !isPassedOver).map(toRecord)
-    // The last offset in the headers of the batches that were fetched (record-batch.ts).
+    // The last offset in the headers of the fetched batches (record-batch.ts).
     const nextOffset = BigInt(batch.lastOffset()) + 1n
     const raw = (batch as unknown as { messagesWithinOffset: BatchMessage[] }).messagesWithinOffset
     const epoch = raw.at(-1)?.leaderEpoch ?? null
     const beat = setInterval(() => {
-      // A rebalance shows here as an error; the runner meets it again after this batch, and joins anew.
+      // A rebalance shows up here as an error. The runner meets it again after this batch, and rejoins.
       heartbeat().catch(() => undefined)
     }, HEARTBEAT_MS)
     try {
       const stored = this.#stored.get(keyOf(at))
       if (!stored) return
-      // Asked for after the fetch: the records are of this log, or of an earlier one.
+      // Asked for after the fetch: the records are from this log or an earlier one.
       const logId = await this.#logs.idOf(at.topic)
       if (logId !== null && stored.logId !== null && logId !== stored.logId) {
         throw new Error(`topic ${at.topic} was deleted and made again`)
@@ -311,7 +313,10 @@ export class ConsumerSession {
     }
   }
 
-  /** What another leader wrote may stand at offsets of what Kafka has lost since it was read: before it, others were never read. */
+  /**
+   * If Kafka lost records after they were read, another leader may have written new ones at the same offsets.
+   * Records before this batch were then never read.
+   */
   async #demandSameLog(at: Partition, stored: Standing, epoch: number | null = null): Promise<void> {
     const { epoch: before = null } = stored
     if (before === null || epoch === null || epoch === before) return

@@ -16,7 +16,10 @@ import { startAt } from './offsets.ts'
 import { kafkaPing } from './ping.ts'
 import type { RecordBatch } from './records.ts'
 
-/** A store of offsets and texts, as Postgres is for the stages. It refuses what does not begin where it stands. */
+/**
+ * A store of offsets and texts, as Postgres is for the stages. It refuses a batch that does not begin at its
+ * position.
+ */
 class Store {
   readonly offsets = new Map<string, bigint>()
   readonly logs = new Map<string, string | null>()
@@ -81,7 +84,7 @@ async function keysOfPartitions(t: TestContext, partitions: number): Promise<str
   return numbers(0, partitions - 1).map((p) => store.seen.find((s) => s.partition === Number(p))?.text ?? '')
 }
 
-test('every record of a partition comes in order and once', async (t) => {
+test('every record of a partition arrives in order and once', async (t) => {
   const topic = await newTopic()
   const store = new Store()
   const publish = publisher(t)
@@ -149,7 +152,7 @@ test('a handler that fails gets the same records again, and other partitions go 
   assert.deepEqual(textsOf(1), numbers(0, 19))
 })
 
-test('a store that cannot be asked for its offset is asked again, and nothing is read before', async (t) => {
+test('if the store cannot report its offset, the consumer asks again and reads nothing before', async (t) => {
   const topic = await newTopic()
   await publisher(t)(topic, numbers(0, 9))
   const store = new Store()
@@ -187,7 +190,7 @@ test('two members of a group share the partitions, and one that leaves loses not
   assert.equal(two.reading().length, 4)
 })
 
-test('stopping waits for the handler in hand', async (t) => {
+test('stopping waits for the running handler', async (t) => {
   const topic = await newTopic()
   await publisher(t)(topic, ['1'])
   const store = new Store()
@@ -228,7 +231,7 @@ test('records deleted from Kafka before they were read are skipped, and the rest
   const admin = bare().admin()
   await admin.connect()
   t.after(() => admin.disconnect())
-  await admin.fetchTopicOffsets(topic) // KafkaJS deletes only where it has met the leader before
+  await admin.fetchTopicOffsets(topic) // KafkaJS deletes only if it has met the leader before
   await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '6' }] })
   const store = new Store()
   store.offsets.set('0', 3n)
@@ -248,10 +251,10 @@ test('a topic that holds less than was read before is read again from its beginn
   assert.deepEqual(store.texts, numbers(0, 4))
 })
 
-/** Kafka answers of an epoch before its first one as of one of which it has lost all that was written. */
+/** For an epoch before its first one, Kafka answers as if it had lost all that was written under it. */
 const LOST_EPOCH = -5
 
-test('where another leader wrote at offsets that were read before, all that it has is read', async (t) => {
+test('if another leader wrote at offsets already read, the consumer reads all that it has', async (t) => {
   const topic = await newTopic()
   await publisher(t)(topic, numbers(0, 9))
   const store = new Store()
@@ -260,7 +263,7 @@ test('where another leader wrote at offsets that were read before, all that it h
   consume(t, topic, store, {
     async begin(at, logOf, known) {
       const offset = store.offsets.get('0') as bigint
-      // The log is lost behind the first look: only what is fetched shows it.
+      // The log is lost after the first look: only a fetch shows it.
       if (looks++ === 0) return { offset, logId: null, epoch: LOST_EPOCH }
       return store.begin(at, () => logOf(offset === 5n ? LOST_EPOCH : 0), known)
     },
@@ -270,7 +273,7 @@ test('where another leader wrote at offsets that were read before, all that it h
   assert.deepEqual(store.remarks, ['log-is-older'])
 })
 
-test('what is read names the epoch of its leader, which ends where the log does', async (t) => {
+test('a record names the epoch of its leader, and that epoch ends where the log does', async (t) => {
   const topic = await newTopic()
   await publisher(t)(topic, numbers(0, 9))
   const store = new Store()
@@ -292,7 +295,7 @@ test('what is read names the epoch of its leader, which ends where the log does'
   assert.equal(await ends, 10n)
 })
 
-test('a store that is set back is read again from there, whether or not anything arrives', async (t) => {
+test('after the store is set back, the consumer reads again from there, whether or not new records arrive', async (t) => {
   const topic = await newTopic()
   const publish = publisher(t)
   await publish(topic, numbers(0, 9))
@@ -316,7 +319,7 @@ test('a store that is set back is read again from there, whether or not anything
   assert.equal(known.at(-1), 11n)
 })
 
-test('a topic that is made again while it is read is read from its beginning, though it is longer', async (t) => {
+test('a topic that is deleted and created again during reading is read from its beginning, even if it is longer', async (t) => {
   const topic = await newTopic()
   const publish = publisher(t)
   await publish(topic, numbers(0, 4))
@@ -331,7 +334,7 @@ test('a topic that is made again while it is read is read from its beginning, th
   assert.deepEqual(store.remarks, ['another-log'])
 })
 
-test('aborted transactions are passed over without a gap', async (t) => {
+test('aborted transactions are skipped without a gap', async (t) => {
   const topic = await newTopic()
   const producer = bare().producer({
     transactionalId: unique('tx'),
@@ -366,7 +369,7 @@ test('aborted transactions are passed over without a gap', async (t) => {
   assert.ok(!told.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
 })
 
-test('of transactions that overlap, those that were aborted are passed over, whichever ended first', async (t) => {
+test('of overlapping transactions, the aborted ones are skipped, whichever ended first', async (t) => {
   const topic = await newTopic()
   const transactions = await Promise.all(
     ['one', 'two'].map(async (name) => {
@@ -390,7 +393,7 @@ test('of transactions that overlap, those that were aborted are passed over, whi
   assert.deepEqual(store.texts, ['sent'])
 })
 
-test('an open transaction is named by where it stands, until it ends', async (t) => {
+test('an open transaction is reported by its offset until it ends', async (t) => {
   const topic = await newTopic(2)
   const producer = bare().producer({
     transactionalId: unique('tx'),
@@ -412,7 +415,7 @@ test('an open transaction is named by where it stands, until it ends', async (t)
   assert.ok(((await admin.longestTransactionMs()) ?? 0) > 0)
 })
 
-test('a topic on which the broker compresses is read, whichever of its ways it takes', async (t) => {
+test('a topic that the broker compresses is read, whichever codec it uses', async (t) => {
   const publish = publisher(t)
   for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
     const topic = await newTopic(1, { 'compression.type': compression })
@@ -463,7 +466,7 @@ for (const [what, messages] of [
     })),
   ],
 ] as const)
-  test(`of batches with ${what} no more are unpacked at once than memory is meant to hold`, async (t) => {
+  test(`batches with ${what} are unpacked only as far as the memory limit allows`, async (t) => {
     const topic = await newTopic()
     const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })
     await producer.connect()
@@ -482,7 +485,7 @@ for (const [what, messages] of [
     assert.ok(Math.max(...atOnce) <= 3, `${Math.max(...atOnce)} at once`)
   })
 
-test('a batch whose records name offsets of their own is one unreadable record, and nothing of others is skipped or read twice', async (t) => {
+test('a batch whose records name their own offsets is one unreadable record; no other is skipped or repeated', async (t) => {
   const publish = publisher(t)
   const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
@@ -515,7 +518,7 @@ test('a batch whose records name offsets of their own is one unreadable record, 
   }
 })
 
-/** Kafka behind a wire: the broker names itself, so every connection is led there. */
+/** Kafka behind a wire: the broker advertises its own address, so the test routes every connection through the wire. */
 async function behindWire(t: TestContext) {
   const [host = '', port] = (kafka().brokers[0] ?? '').split(':')
   const wire = await silentWire({ host, port: Number(port) })
@@ -528,7 +531,7 @@ async function behindWire(t: TestContext) {
   return { wire, connection }
 }
 
-test('a consumer whose connections went silent reads on over new ones, and gives signs of life meanwhile', async (t) => {
+test('a consumer whose connections went silent goes on over new ones, and gives signs of life meanwhile', async (t) => {
   const { wire, connection } = await behindWire(t)
   const topic = await newTopic()
   const publish = publisher(t)
@@ -549,7 +552,7 @@ test('a consumer whose connections went silent reads on over new ones, and gives
   assert.ok(longestMs < 60_000, `no sign of life for ${longestMs} ms`)
 })
 
-test('a Kafka that takes connections and answers nothing is no standstill of the consumer, and is read once it answers', async (t) => {
+test('a Kafka that accepts connections but never answers is no standstill, and is read once it answers', async (t) => {
   const [host = '', port] = (kafka().brokers[0] as string).split(':')
   const topic = await newTopic()
   await publisher(t)(topic, ['1'])
@@ -576,7 +579,7 @@ test('a Kafka that takes connections and answers nothing is no standstill of the
   await eventually('what it holds', () => store.texts.length === 1)
 })
 
-test('Kafka is not there for a ping whose connection went silent, and there again for the next', async (t) => {
+test('a ping fails while its connection is silent, and the next one succeeds', async (t) => {
   const { wire, connection } = await behindWire(t)
   const { ping, close } = kafkaPing(connection, silentLogger)
   t.after(close)
@@ -586,7 +589,7 @@ test('Kafka is not there for a ping whose connection went silent, and there agai
   await ping()
 })
 
-test('a topic that stays missing is told once, tried again with growing pauses, and made by nobody', async (t) => {
+test('a missing topic is logged once, retried with growing pauses, and never created', async (t) => {
   const topic = unique('test')
   const lines: { level: number; retryInMs?: number }[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
@@ -608,7 +611,7 @@ test('a topic that stays missing is told once, tried again with growing pauses, 
   assert.deepEqual(await admin.describeTopics([topic]), [])
 })
 
-test('a batch that is in hand for too long takes the sign of life away, though Kafka answers, until it is through', async (t) => {
+test('a batch that takes too long stops the signs of life, although Kafka answers, until it is done', async (t) => {
   const topic = await newTopic()
   const { promise: through, resolve: goOn } = Promise.withResolvers<void>()
   t.after(() => goOn())
@@ -635,7 +638,7 @@ test('a batch that is in hand for too long takes the sign of life away, though K
   await eventually('signs again', () => signs > before)
 })
 
-test('a consumer that is stopped has no connection, whatever was still asked of Kafka', async (t) => {
+test('a stopped consumer has no connection, whatever requests to Kafka were pending', async (t) => {
   const topic = await newTopic()
   const store = new Store()
   const opened: net.Socket[] = []

@@ -4,16 +4,16 @@ import { type ConsumeOptions, ConsumerSession } from './consumer-session.ts'
 export type { ConsumeOptions } from './consumer-session.ts'
 
 export interface Consumption {
-  /** The partitions that are being read now, as `topic/partition`: empty while the broker is away. */
+  /** The partitions being read now, as `topic/partition`: empty while the broker is away. */
   reading(): string[]
-  /** Resolves when the batches in hand are through their handlers and the group was left. */
+  /** Resolves when the handlers are done with their batches and the consumer has left the group. */
   stop(): Promise<void>
 }
 
 /**
- * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. Offsets are
- * committed to Kafka for the sake of lag only. KafkaJS stops for good after some failures, so every crash,
- * of whatever kind, ends in a new consumer.
+ * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. It commits offsets
+ * to Kafka only to show lag. KafkaJS stops for good after some failures, so every crash of any kind leads to a new
+ * consumer.
  */
 export function consumeBatches(options: ConsumeOptions): Consumption {
   const abort = new AbortController()

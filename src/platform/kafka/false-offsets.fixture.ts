@@ -8,14 +8,14 @@ const ENCODER = 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
 const encode = require(ENCODER) as EncodeRecords
 let names: readonly number[] | undefined
 
-// KafkaJS asks for its encoder of records when it first sends some.
+// KafkaJS loads its record encoder when it first sends records.
 const cached = require.cache[require.resolve(ENCODER)]
 if (cached) {
   cached.exports = (record: { offsetDelta: number }) =>
     encode({ ...record, offsetDelta: names?.[record.offsetDelta] ?? record.offsetDelta })
 }
 
-/** While it sends, KafkaJS writes these offsets into the records of a batch, counted from its first, as any client can. */
+/** During `send`, KafkaJS writes these offsets into the records of a batch, relative to the first, as any client can. */
 export async function withOffsets(offsets: readonly number[], send: () => Promise<unknown>): Promise<void> {
   names = offsets
   try {

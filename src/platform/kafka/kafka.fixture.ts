@@ -22,7 +22,7 @@ export const kafka = (): KafkaConnection => ({
 
 export const unique = (name: string): string => `${name}-${systemIds.uuid()}`
 
-/** A schema as if it stood in a file, on a topic of this test alone. */
+/** A schema as if it came from a file, on a topic of this test alone. */
 export const subjectOf = (
   schema: AvroSchema,
   topic = unique('topic'),
@@ -54,7 +54,7 @@ export function publisher(t: TestContext) {
     producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))
 }
 
-/** Deletes a topic and makes it again: Kafka takes a moment for the one, and refuses the other until then. */
+/** Deletes a topic and creates it again. Deleting takes Kafka a moment, and it refuses to create until then. */
 export async function remakeTopic(name: string, partitions = 1): Promise<void> {
   const ended = new AbortController()
   const admin = kafkaFor(kafka(), silentLogger, ended.signal).admin()

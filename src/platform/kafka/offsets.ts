@@ -1,15 +1,16 @@
-/** What a partition holds now: from `low` (earlier records are gone) up to, and without, `high`. */
+/** What a partition holds now: from `low` (earlier records are gone) up to `high`, exclusive. */
 export type OffsetRange = { low: bigint; high: bigint }
 
 /**
- * A partition's log. `id` is that of its topic; null: this Kafka gives topics no ids. `epochEnd`: where what was written under
- * the epoch that was asked about, or before, ends; absent or null: none was, or this Kafka does not tell.
+ * A partition's log. `id` is that of its topic; null: this Kafka has no topic ids. `epochEnd`: where records end
+ * that were written under the requested epoch or before; absent or null: no epoch was requested, or this Kafka does
+ * not report it.
  */
 export type Log = OffsetRange & { id: string | null; epochEnd?: bigint | null }
 
 /**
- * Where a store stands: `offset` is the next one that it wants from the log `logId` (null: it did not know). `epoch`: of the
- * leader that wrote what stands before that offset; absent or null: not known.
+ * A store's position. `offset` is the next offset that it wants from the log `logId` (null: it did not know the
+ * log). `epoch`: of the leader that wrote what comes before that offset; absent or null: not known.
  */
 export type Standing = { offset: bigint; logId: string | null; epoch?: number | null }
 
@@ -17,10 +18,10 @@ export type Standing = { offset: bigint; logId: string | null; epoch?: number | 
 export type Start = { offset: bigint; remark: 'none' | 'records-gone' | 'log-is-older' | 'another-log' }
 
 /**
- * Where reading a partition begins, given where the caller's store stands (null: it has nothing of the partition).
- * Offsets of another log say nothing about this one, and a log that ends before the offset, or whose leader has another end
- * of what was read, was replaced or restored, or lost its end: all that it holds is read, because new records have old offsets
- * there.
+ * Where reading a partition begins, given the caller's stored position (null: it has none for the partition).
+ * Offsets of another log say nothing about this one. If the log ends before the offset, or its leader reports
+ * another end for the epoch, the log was replaced or restored, or lost its end: payoutd then reads all that it
+ * holds, because new records have old offsets there.
  */
 export function startAt(stored: Standing | null, { id, low, high, epochEnd }: Log): Start {
   if (stored === null) return { offset: low, remark: 'none' }
@@ -32,16 +33,19 @@ export function startAt(stored: Standing | null, { id, low, high, epochEnd }: Lo
   return { offset: stored.offset, remark: 'none' }
 }
 
-/** Whether Kafka lost what was read before that offset, given where the epoch ends in which it was written. */
+/**
+ * Whether Kafka lost records that were read before that offset, given where the epoch ends in which they were
+ * written.
+ */
 export const isLost = ({ offset }: Pick<Standing, 'offset'>, epochEnd: bigint | null = null): boolean =>
   epochEnd !== null && offset > epochEnd
 
 const TRIES = 2
 
 /**
- * Which offset must come next in each partition of the current assignment. KafkaJS moves its own position
- * for reasons of its own (a reset, a batch that was fetched before a seek), and believing it would skip
- * records: a batch that was not fetched from the expected offset is turned away.
+ * Which offset must come next in each partition of the current assignment. KafkaJS moves its own position for its
+ * own reasons (a reset, a batch fetched before a seek), and trusting it would skip records. So payoutd rejects a
+ * batch that was not fetched from the expected offset.
  */
 export class ExpectedOffsets {
   readonly #next = new Map<string, { offset: bigint; turnedAway: number }>()
@@ -50,7 +54,7 @@ export class ExpectedOffsets {
     this.#next.clear()
   }
 
-  /** The partitions whose place is known. */
+  /** The partitions with a known position. */
   known(): string[] {
     return [...this.#next.keys()]
   }
@@ -60,15 +64,15 @@ export class ExpectedOffsets {
     return this.#next.get(partition)?.offset
   }
 
-  /** Sets where the partition goes on. Asked for the same offset again, it remembers what it turned away. */
+  /** Sets where the partition goes on. If the offset is the same as before, it keeps its memory of rejected batches. */
   expect(partition: string, offset: bigint): void {
     const before = this.#next.get(partition)
     this.#next.set(partition, { offset, turnedAway: before?.offset === offset ? before.turnedAway : 0 })
   }
 
   /**
-   * Whether a batch that was fetched from offset `fetched` may be handled. One that starts later is taken
-   * when seeking did not help twice: compaction left nothing in between.
+   * Whether a batch fetched from offset `fetched` may be handled. It accepts a later start after two seeks did not
+   * help: compaction left nothing in between.
    */
   admits(partition: string, fetched: bigint): boolean {
     const place = this.#next.get(partition)

@@ -6,7 +6,7 @@ import { silentLogger } from '../log.ts'
 import { kafka, newTopic } from './kafka.fixture.ts'
 import { partitionLogs } from './partition-logs.ts'
 
-test('where a connection gets no first answer in time, the next question is answered over a new one', async (t) => {
+test('if a connection gets no first answer in time, the next request goes over a new one and is answered', async (t) => {
   const sockets: Socket[] = []
   const mute = net.createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
   await once(mute, 'listening')

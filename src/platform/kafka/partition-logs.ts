@@ -6,26 +6,29 @@ import type { Log } from './offsets.ts'
 
 export interface PartitionLogs {
   /**
-   * What Kafka holds of a partition, whatever is wrong with the others of its topic. Throws where there is none, it has
-   * no leader, or Kafka does not tell. `epoch`: of which the end is asked for.
+   * What Kafka holds of a partition, whatever is wrong with the topic's other partitions. Throws if there is no
+   * such partition, it has no leader, or Kafka does not report it. `epoch`: also returns the end of this epoch.
    */
   logOf(at: { topic: string; partition: number }, epoch?: number | null): Promise<Log>
-  /** Up to (without) which offset somebody of a group has read it, by what was committed to Kafka; null: nobody has. */
+  /**
+   * The offset (exclusive) up to which any member of a group has read the partition, by what it committed to Kafka;
+   * null: no member has.
+   */
   committed(at: { topic: string; partition: number }, groupId: string): Promise<bigint | null>
-  /** As `TopicIds` has it. */
+  /** See `TopicIds`. */
   idOf(topic: string): Promise<string | null>
   close(): Promise<void>
 }
 
-/** Kafka's word for no offset. */
+/** Kafka's value for "no offset". */
 const NONE = -1n
 
 type Clients = { cluster: Cluster; ids: TopicIds; retired: AbortController }
 
 /**
- * Asks over connections of its own. KafkaJS 2.2.4 takes a connection for good whose very first answer came too late, and
- * refuses each later request on it (`Broker not connected`): after a failure the next question goes over new ones.
- * `ended`: as of `kafkaFor`.
+ * Asks over its own connections. If the first answer on a connection comes too late, KafkaJS 2.2.4 keeps the
+ * connection and refuses each later request on it (`Broker not connected`): after a failure the next request goes
+ * over new ones. `ended`: as in `kafkaFor`.
  */
 export function partitionLogs(connection: KafkaConnection, log: Logger, ended: AbortSignal): PartitionLogs {
   const make = (): Clients => {
@@ -49,7 +52,7 @@ export function partitionLogs(connection: KafkaConnection, log: Logger, ended: A
     } catch (error) {
       if (asked === clients) {
         clients = make()
-        // On a connection without an answer it takes its time.
+        // A connection without an answer takes a while to end.
         void end(asked)
       }
       throw error
@@ -60,12 +63,13 @@ export function partitionLogs(connection: KafkaConnection, log: Logger, ended: A
     idOf: (topic) => ask(({ ids }) => ids.idOf(topic)),
     async logOf({ topic, partition }, epoch = null) {
       const held = await ask(async ({ cluster, ids }) => {
-        // The id first: of a topic that is made again meanwhile, the range is never taken for that of the newer one.
+        // Asks for the id first: if the topic is created again meanwhile, its new id never goes with the old topic's
+        // range.
         const id = await ids.idOf(topic)
         const range = await rangeOf(cluster, topic, partition, epoch)
         return typeof range === 'string' ? range : { id, ...range }
       })
-      // No fault of the connections, over which the other partitions are asked about too.
+      // The connections are fine; the requests for other partitions go over them too.
       if (typeof held === 'string') throw new Error(held)
       return held
     },
@@ -84,7 +88,7 @@ export function partitionLogs(connection: KafkaConnection, log: Logger, ended: A
   }
 }
 
-/** Why there is none, in words, where Kafka tells that. */
+/** Why there is no range, if Kafka reports that. */
 async function rangeOf(
   cluster: Cluster,
   topic: string,

@@ -4,12 +4,12 @@ import { type KafkaConnection, kafkaFor } from './connection.ts'
 const ANSWER_WITHIN_MS = 3_000
 
 export interface KafkaPing {
-  /** Resolves when a broker answers, rejects when none does within some seconds. One at a time. */
+  /** Resolves when a broker answers, rejects if none does within a few seconds. One at a time. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** Asks Kafka again and again whether it is there. After a failure the next question goes over a new connection. */
+/** Asks Kafka repeatedly whether it is there. After a failure the next ping goes over a new connection. */
 export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
   const make = () => {
     const ended = new AbortController()
@@ -27,7 +27,7 @@ export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
         await asked.admin.describeCluster()
       } catch (error) {
         client = undefined
-        // On a connection without an answer it would take its time.
+        // A connection without an answer takes a while to end.
         asked.end().catch((cause: unknown) => log.debug({ err: cause }, 'Kafka client did not disconnect'))
         throw error
       }

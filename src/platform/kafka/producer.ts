@@ -8,21 +8,21 @@ import type { OutgoingRecord } from './records.ts'
 
 export interface Publisher {
   /**
-   * Resolves once all in-sync replicas have every record. RefusedByKafka: they have every record but those that it
-   * names. When it throws anything else, some may be there and some not: publish all again. Records of one key keep
-   * their order within a call, and may be repeated in it; a caller that needs order between calls waits for each. `answered` is called
-   * with every answer of Kafka's on the way.
+   * Resolves once all in-sync replicas have every record. RefusedByKafka: they have every record except those it
+   * names. On any other error some records may be there and some not: publish all again. Records of one key keep
+   * their order within a call and may be repeated in it. A caller that needs order between calls waits for each.
+   * `answered` is called for every answer of Kafka's on the way.
    */
   publish(records: readonly OutgoingRecord[], answered?: () => void): Promise<void>
   close(): Promise<void>
 }
 
-/** Kafka's own names for what is wrong with a message, and not with Kafka. */
+/** Kafka's error names that blame a message, not Kafka. */
 const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'CORRUPT_MESSAGE'])
 
 export type MessageRefusal = { record: OutgoingRecord; reason: string }
 
-/** Kafka refuses these records, each by itself, and would refuse them again. */
+/** Kafka refuses each of these records on its own, and would refuse it again. */
 export class RefusedByKafka extends ExpectedFailure {
   readonly refused: readonly MessageRefusal[]
 
@@ -36,19 +36,19 @@ export class RefusedByKafka extends ExpectedFailure {
 }
 
 /**
- * Brokers refuse a batch of over 1 MB (`message.max.bytes`), and KafkaJS sends one per partition, so a call
- * is cut into requests of less than that even if all of it goes to one partition.
+ * Brokers refuse a batch of over 1 MB (`message.max.bytes`), and KafkaJS sends one batch per partition. So each
+ * call is split into requests below that size even if all records go to one partition.
  */
 const MAX_REQUEST_BYTES = 768 * 1024
 const RECORD_OVERHEAD = 64
 
 const RETRIES = 6
-/** A try at a silent broker takes half a minute: whoever publishes hears of it before another one. */
+/** One try at a silent broker takes half a minute: the caller gets the error before another try. */
 const TRY_FOR_MS = 30_000
 
 /**
- * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
- * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
+ * Not idempotent: KafkaJS's idempotent producer allows only one request in flight, and our consumers recognize a
+ * repeat by its event id. Connects on the first call. `name` is the name of its crash points.
  */
 export function createPublisher(name: PublisherName, connection: KafkaConnection, log: Logger): Publisher {
   let current: Promise<ProducerClient> | undefined
@@ -64,16 +64,15 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
 
   const letGo = async (failed: ProducerClient): Promise<void> => {
     if ((await current) === failed) current = undefined
-    // Waits for what others have sent through it.
+    // Waits for what other callers have sent through it.
     void failed.end().catch(() => undefined)
   }
 
   /**
-   * Each try is a send of everything: KafkaJS's own retry (2.2.4; its pull request 1798) sends nothing more to a
-   * broker that has answered, so that a partition that moves there during the send is forgotten, and the send
-   * succeeds. And each goes through a new producer that begins at another broker: one whose request was not
-   * answered goes on believing that the same broker leads, for minutes, and never gets past a first broker that
-   * takes connections and does not answer.
+   * Each try sends everything again: KafkaJS's own retry (2.2.4; its pull request 1798) sends nothing more to a
+   * broker that has answered, so it loses a partition that moves there during the send, and reports success. Each
+   * try also uses a new producer that begins at another broker: a producer whose request got no answer keeps its
+   * old leader for minutes, and never gets past a first broker that accepts connections but does not answer.
    */
   async function send(records: readonly OutgoingRecord[]): Promise<void> {
     const topicMessages = byTopic(records)
@@ -85,7 +84,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
         return
       } catch (error) {
         if (refusalIn(error) !== null) throw error
-        // What may be tried again comes as this, also after no retry.
+        // KafkaJS wraps retriable errors in this, even if it did not retry.
         if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
         await letGo(client)
         if (failures === RETRIES || performance.now() - began > TRY_FOR_MS) throw error
@@ -94,7 +93,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     }
   }
 
-  /** What Kafka refuses is halved down to the single record, so that one takes no other along. */
+  /** Halves a refused batch down to single records, so that a refused record does not keep others from Kafka. */
   async function deliver(
     records: readonly OutgoingRecord[],
     answered: () => void,
@@ -133,8 +132,8 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
 }
 
 /**
- * A publisher for each topic: what is wrong with one topic, such as a partition without a leader, makes its producer
- * fail, and none that others use.
+ * One publisher per topic: a fault of one topic, such as a partition without a leader, makes only that topic's
+ * producer fail.
  */
 export class Publishers {
   readonly #create: () => Publisher
@@ -182,7 +181,7 @@ async function connect(connection: KafkaConnection, log: Logger): Promise<Produc
   }
 }
 
-/** Null: the error says nothing against the messages. KafkaJS hands on the broker's error, or names it as a cause. */
+/** Null: the error does not blame the messages. KafkaJS passes on the broker's error, or has it as cause. */
 function refusalIn(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const type = 'type' in error ? String(error.type) : ''

@@ -11,7 +11,7 @@ async function read(topic: string): Promise<string[]> {
   return texts
 }
 
-test('a topic is read from its beginning to its end, over all its partitions, each time anew', async (t) => {
+test('a topic is read from its beginning to its end, over all its partitions, each time from scratch', async (t) => {
   const topic = await newTopic(3)
   assert.deepEqual(await read(topic), [])
   const publish = publisher(t)

@@ -5,9 +5,9 @@ import { readTopics } from './reader.ts'
 import type { IncomingRecord } from './records.ts'
 
 /**
- * Hands over every record that a topic holds now, those of one partition in their order, and resolves after the
- * last; what arrives meanwhile is left out. For topics that are written without transactions: their last
- * offset is a record. Rejects when Kafka cannot be asked, or has no such topic.
+ * Passes on every record that a topic holds now, in order within a partition, and resolves after the last; leaves
+ * out what arrives meanwhile. Only for topics written without transactions: their last offset is a record. Rejects
+ * if Kafka does not answer or has no such topic.
  */
 export async function readTopic(options: {
   connection: KafkaConnection
@@ -35,7 +35,7 @@ export async function readTopic(options: {
   await reader.stop()
 }
 
-/** By partition; those that hold nothing are left out. */
+/** By partition; empty ones are left out. */
 async function lastOffsets(
   connection: KafkaConnection,
   topic: string,

@@ -6,8 +6,8 @@ import { type Standing, startAt } from './offsets.ts'
 import type { IncomingRecord } from './records.ts'
 
 /**
- * Reads topics from the beginning and goes on with what arrives, outside any group that others see, until
- * stopped: for tests, demonstrations and a person who looks.
+ * Reads topics from the beginning and goes on with new records until stopped, outside any visible group: for tests,
+ * demonstrations and a person who looks.
  */
 export function readTopics(options: {
   connection: KafkaConnection

@@ -5,7 +5,7 @@ import { headerText, readHeader } from './records.ts'
 
 const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 
-test('a header that is too long to be read is as good as none, and is passed on whole', () => {
+test('a header too long to read counts as missing, and is passed on whole', () => {
   const headers = {
     traceparent: Buffer.alloc(1_000_000, 'a'),
     reason: [Buffer.from('first'), Buffer.from('x')],
@@ -16,7 +16,7 @@ test('a header that is too long to be read is as good as none, and is passed on 
   assert.equal(readHeader(headers, 'other'), undefined)
 })
 
-test('a traceparent has one length', () => {
+test('a traceparent has a fixed length', () => {
   assert.equal(readTraceparent(TRACEPARENT), TRACEPARENT)
   for (const wrong of [`${TRACEPARENT}0`, `${TRACEPARENT}\n`, TRACEPARENT.slice(1), null, 55])
     assert.equal(readTraceparent(wrong), null)

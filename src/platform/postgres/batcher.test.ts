@@ -20,7 +20,7 @@ test('items go together, and each gets its own result', async () => {
   assert.deepEqual(batches, [[1, 2, 3], [4]])
 })
 
-test('while all lanes are taken the next batch grows, up to its size', async () => {
+test('while all lanes are busy the next batch grows, up to its size', async () => {
   const gate = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   const sizes: number[] = []
@@ -39,7 +39,7 @@ test('while all lanes are taken the next batch grows, up to its size', async () 
 })
 
 for (const sqlState of ['22P05', '23505', '54000', '08P01', 'XX000']) {
-  test(`the one item that the database refuses (${sqlState}) rejects alone, and its neighbours are stored in their order`, async () => {
+  test(`the one item that the database refuses (${sqlState}) rejects alone, and its neighbours are stored in order`, async () => {
     const stored: number[] = []
     const batcher = new Batcher<number, number>({ ...OPTIONS, size: 8 }, async (items) => {
       if (items.includes(5)) throw refusal(sqlState)
@@ -69,7 +69,7 @@ for (const sqlState of ['08006', '40001', '53100', '57P01', '58030', '25006', '4
   })
 }
 
-test('an item that is refused is stored bare', async () => {
+test('a refused item is stored bare', async () => {
   const stored: string[] = []
   const options = { ...OPTIONS, bare: () => 'bare' }
   const batcher = new Batcher<string, undefined>(options, async (items) => {
@@ -81,7 +81,7 @@ test('an item that is refused is stored bare', async () => {
   assert.deepEqual(stored, ['a', 'bare', 'b'])
 })
 
-test('an item that fails for a reason nobody can name is tried again on its own, and only then refused', async () => {
+test('an item that fails for an unclear reason is tried again on its own, and only then refused', async () => {
   let tries = 0
   const batcher = new Batcher<number, number>(OPTIONS, async (items) => {
     if (items.includes(1) && ++tries < 3) throw new Error('a passing bug')
@@ -90,7 +90,7 @@ test('an item that fails for a reason nobody can name is tried again on its own,
   assert.deepEqual(await Promise.all([1, 2].map((item) => batcher.add(item))), [1, 2])
 })
 
-test('draining waits for what was added and what is under way', async () => {
+test('draining waits for queued items and running batches', async () => {
   const done: number[] = []
   const batcher = new Batcher<number, undefined>({ ...OPTIONS, waitMs: 60_000 }, async (items) => {
     await new Promise((resolve) => setImmediate(resolve))

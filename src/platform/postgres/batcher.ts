@@ -1,12 +1,13 @@
 import { blame, TRIES_ALONE } from './postgres.ts'
 
 /**
- * Collects single items and hands them on together to the database: group commit. A batch leaves when it holds `size`
- * items or when its first item has waited `waitMs`, and at most `lanes` batches are under way at once: while
- * they are, the next one grows.
+ * Collects single items and passes them to the database together: group commit. A batch leaves when it holds `size`
+ * items or when its first item has waited `waitMs`. At most `lanes` batches run at once; while they do, the next
+ * one grows.
  *
- * `add` rejects with its batch only where the database as a whole is at fault. Otherwise halves are tried, down to the
- * single item, and that once more as `bare` makes it: without the text that is only kept to be read.
+ * `add` rejects with its whole batch only if the database as a whole is at fault. Otherwise the Batcher tries
+ * halves, down to the single item, and then that item once more as `bare` makes it: without the text that is kept
+ * only for people to read.
  */
 export class Batcher<Item, Result> {
   readonly #work: (items: Item[]) => Promise<Result[]>
@@ -19,7 +20,7 @@ export class Batcher<Item, Result> {
   #running = 0
   #idle: (() => void)[] = []
 
-  /** `work` must answer with one result per item, in their order. */
+  /** `work` must return one result per item, in the same order. */
   constructor(
     options: { size: number; waitMs: number; lanes: number; bare: (item: Item) => Item },
     work: (items: Item[]) => Promise<Result[]>,
@@ -31,7 +32,7 @@ export class Batcher<Item, Result> {
     this.#lanes = options.lanes
   }
 
-  /** Items that no batch has taken yet. */
+  /** Items not in any batch yet. */
   get waiting(): number {
     return this.#waiting.length
   }
@@ -97,7 +98,7 @@ export class Batcher<Item, Result> {
     reject(error)
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when nothing waits and no batch runs. */
   async drain(): Promise<void> {
     this.#flush()
     if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))

@@ -1,11 +1,11 @@
 import { Batcher } from './batcher.ts'
 
-/** A Batcher for each key, all alike: what holds up the items of one key holds up no other's. */
+/** One Batcher per key, all alike: whatever blocks the items of one key does not block another's. */
 export class Batchers<Item, Result> {
   readonly #make: (key: string) => Batcher<Item, Result>
   readonly #byKey = new Map<string, Batcher<Item, Result>>()
 
-  /** `work` is told whose items they are. */
+  /** `work` gets the key of its items. */
   constructor(
     options: ConstructorParameters<typeof Batcher<Item, Result>>[0],
     work: (items: Item[], key: string) => Promise<Result[]>,

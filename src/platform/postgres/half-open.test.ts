@@ -5,11 +5,11 @@ import { silentWire } from '../wire.fixture.ts'
 import { connectDatabase, sql } from './postgres.ts'
 
 const backend = sql<object, { pid: number }>`select pg_backend_pid() as pid`
-/** The server ends what takes longer than this; the client waits half as long again for its answer. */
+/** The server ends a transaction after this time; the client waits one and a half times as long for an answer. */
 const LIMIT_MS = 400
 const GIVEN_UP_MS = 5_000
 
-/** What became of it within a time in which it must have been given up. */
+/** How the work ended, within the time in which the client must have given it up. */
 const endOf = (work: Promise<unknown>): Promise<string> =>
   Promise.race([
     work.then(
@@ -35,7 +35,7 @@ async function wired(t: TestContext) {
   return { wire, db }
 }
 
-test('a statement on a connection that went silent is given up, and the next one has a new connection', async (t) => {
+test('a statement on a connection that went silent fails, and the next one has a new connection', async (t) => {
   const { wire, db } = await wired(t)
   const [before] = await db.run(backend, {})
   wire.silence()
@@ -45,7 +45,7 @@ test('a statement on a connection that went silent is given up, and the next one
   await db.close()
 })
 
-test('so is a transaction, at its begin, in its middle and at its commit', async (t) => {
+test('a transaction on a silent connection fails, at its begin, in its middle and at its commit', async (t) => {
   const { wire, db } = await wired(t)
   await db.run(backend, {})
   wire.silence()
@@ -64,7 +64,7 @@ test('so is a transaction, at its begin, in its middle and at its commit', async
   await db.close()
 })
 
-test('a backend that is frozen is given up as well', async (t) => {
+test('a statement on a frozen backend fails as well', async (t) => {
   const { db } = await wired(t)
   const [row] = await db.run(backend, {})
   const pid = row?.pid as number
@@ -78,7 +78,7 @@ test('a backend that is frozen is given up as well', async (t) => {
   await db.close()
 })
 
-test('a pool closes though a connection of it went silent', async (t) => {
+test('a pool closes even if one of its connections went silent', async (t) => {
   const { wire, db } = await wired(t)
   await db.run(backend, {})
   wire.silence()

@@ -1,9 +1,13 @@
-/** So many rows one statement reads at most of a table that grows with the payouts: at 10,000 a second it is soon done. */
+/**
+ * The most rows that one statement reads from a table that grows with the payouts: at 10,000 rows a second it ends
+ * soon.
+ */
 export const PAGE = 5_000
 
 /**
- * Runs a statement about the rows after a key, again and again from where it ended. `last`, the same in every row: the
- * key of the last one that it read; null: there were none. It must have a row even where it found nothing in its page.
+ * Runs a statement on the rows after a key, again and again from where the last run ended. `last`, the same in
+ * every row: the key of the last row that the run read; null: there were none. The statement must return a row even
+ * if it found nothing in its page.
  */
 export async function* pages<Row extends { last: string | null }>(
   next: (page: { after: string; limit: number }) => Promise<Row[]>,
@@ -17,7 +21,7 @@ export async function* pages<Row extends { last: string | null }>(
   }
 }
 
-/** The same for a statement that changes its page and tells nothing of it. */
+/** The same for a statement that changes its page and returns nothing about it. */
 export async function every(next: Parameters<typeof pages<{ last: string | null }>>[0]): Promise<void> {
   for await (const _ of pages(next));
 }

@@ -15,7 +15,7 @@ async function counters(db: Database): Promise<void> {
   await db.run(sql<object>`insert into counters values (1), (2)`, {})
 }
 
-test('two transactions that deadlock both end: the one that was chosen runs again', async (t) => {
+test('two deadlocked transactions both end: PostgreSQL’s victim runs again', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   let runs = 0
@@ -38,7 +38,7 @@ test('two transactions that deadlock both end: the one that was chosen runs agai
   assert.ok(runs > 2, 'no deadlock happened')
 })
 
-test('a commit is on the disk of the server, whatever was tuned there, and what waits for more or less stays', async (t) => {
+test('a commit is on the server’s disk, whatever was tuned there, and stricter or looser standby settings stay', async (t) => {
   const { db, url } = await freshDatabase(t, { migrated: false })
   const name = new URL(url).pathname.slice(1)
   const shown = sql<object, { setting: string; source: string }>`
@@ -58,7 +58,7 @@ test('a commit is on the disk of the server, whatever was tuned there, and what 
   }
 })
 
-test('what statements rely on holds on every connection, whatever the database and the URL say', async (t) => {
+test('the settings that statements rely on hold on every connection, whatever the database and the URL say', async (t) => {
   const { db, url } = await freshDatabase(t, { migrated: false })
   const name = { fragment: `"${new URL(url).pathname.slice(1)}"` }
   await db.run(sql<object>`alter database ${name} set default_transaction_isolation = 'serializable'`, {})
@@ -83,7 +83,7 @@ test('what statements rely on holds on every connection, whatever the database a
   assert.deepEqual(isolation.rows, [{ transaction_isolation: 'read committed' }])
 })
 
-test('a transaction that fails leaves nothing behind, and its connection is good again', async (t) => {
+test('a failed transaction leaves nothing behind, and its connection works again', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   for (let i = 0; i < 10; i++) {
@@ -99,7 +99,7 @@ test('a transaction that fails leaves nothing behind, and its connection is good
   assert.equal(row?.hits, 0)
 })
 
-test('a connection that is lost inside a transaction fails that transaction, and nothing else', async (t) => {
+test('a connection lost inside a transaction fails that transaction and nothing else', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   const end = sql<{ pid: number }>`select pg_terminate_backend(${'pid'})`
@@ -107,7 +107,7 @@ test('a connection that is lost inside a transaction fails that transaction, and
   const work = db.transaction('test', async (tx) => {
     const [row] = await tx.run(sql<object, { pid: number }>`select pg_backend_pid() as pid`, {})
     await db.run(end, { pid: row?.pid as number })
-    // Between two statements: the loss is told while nothing waits for an answer.
+    // The driver reports the loss between two statements, while nothing waits for an answer.
     while ((await db.run(alive, { pid: row?.pid as number })).length > 0);
     await tx.run(touch, { id: 1 })
   })
@@ -134,7 +134,7 @@ test('the clock of a transaction is the database’s own, and stands still', asy
   })
 })
 
-test('an error says whether the data or the database is at fault, or neither for sure', async (t) => {
+test('an error shows whether the data or the database is at fault, or that it is unclear', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   const failure = async (work: Promise<unknown>): Promise<unknown> =>
@@ -175,7 +175,7 @@ test('text is stored well-formed, whatever it was', async (t) => {
   assert.deepEqual(row?.kept, ['a\ufffdb', '\ufffd', 'é🙂'])
 })
 
-test('a statement never turns to a scan of the whole table', async (t) => {
+test('a statement never switches to a scan of the whole table', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   const plan = await db.run(
@@ -186,7 +186,7 @@ test('a statement never turns to a scan of the whole table', async (t) => {
   assert.doesNotMatch(JSON.stringify(plan), /Seq Scan/)
 })
 
-/** What a server says that wants a password, of the kind `R`: which mechanism, and how it begins. */
+/** What a server sends to ask for a password, messages of type `R`: the mechanism, and its first bytes. */
 const WANTS_PASSWORD = [
   [10, 'SCRAM-SHA-256\0\0'],
   [11, 'r=abc,s=c2FsdA==,i=4096'],
@@ -199,7 +199,7 @@ const authentication = ([step, text]: (typeof WANTS_PASSWORD)[number]): Buffer =
   return Buffer.concat([head, Buffer.from(text)])
 }
 
-test('a connection that cannot log in is let go, so that the process can end', async (t) => {
+test('a connection that cannot log in is closed, so that the process can end', async (t) => {
   const { promise: isUsed, resolve: use } = Promise.withResolvers<Socket>()
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

@@ -11,7 +11,7 @@ import { pause } from '../running/lifecycle.ts'
 export type Sql<Params, Row> = {
   readonly text: string
   readonly name: string
-  /** What the placeholders stand for: a parameter, or a field of rows (`payouts.state`). */
+  /** What each placeholder names: a parameter, or a field of rows (`payouts.state`). */
   readonly keys: readonly string[]
   readonly values: (params: Params) => unknown[]
   /** Never set: carries the row's type. */
@@ -24,8 +24,8 @@ export type Fragment = { readonly fragment: string }
 type ColumnType = 'bigint' | 'bool' | 'bytea' | 'float8' | 'int' | 'jsonb' | 'smallint' | 'text' | 'uuid'
 
 /**
- * Rows that a statement is given as one parameter, as a table with a column for each field named here. `ordered`: and with
- * their places, from 1, as column `n`.
+ * Rows passed to a statement as one parameter, which becomes a table with a column for each field named here.
+ * `ordered`: adds the row's position, from 1, as column `n`.
  */
 type Rows<Params> = {
   [Name in keyof Params & string]: Params[Name] extends readonly (infer Row)[]
@@ -42,9 +42,9 @@ type Hole<Params> =
 /**
  * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
  *
- * Holes are names of parameters, rows, fragments, or whole statements with their parameters. Columns come back in camel case; bigint as bigint,
- * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
- * name made of its text.
+ * Holes are names of parameters, rows, fragments, or whole statements with their parameters. Columns come back in
+ * camel case; bigint as bigint, timestamptz as milliseconds since the epoch. Every statement is prepared once per
+ * connection, under a name derived from its text.
  */
 export function sql<Params, Row = never>(
   parts: TemplateStringsArray,
@@ -89,24 +89,24 @@ function readerOf<Params>(key: string): (params: Params) => unknown {
   return (params) => (given(params) as Record<string, unknown>[]).map((row) => row[field])
 }
 
-/** What a statement can be run on: a transaction, or the pool itself for a single statement. */
+/** Runs statements: a transaction, or the pool itself for a single statement. */
 export interface Connection {
   run<Params, Row>(statement: Sql<Params, Row>, params: Params): Promise<Row[]>
 }
 
 export interface Transaction extends Connection {
-  /** The database's clock when the transaction began: what leases, deadlines and queries go by. */
+  /** The database's clock when the transaction began. Leases, deadlines and queries use this clock. */
   readonly now: Instant
 }
 
 export interface Database extends Connection {
   /**
-   * Runs `work` in one transaction. A deadlock or serialisation failure (40P01, 40001) rolls back and runs
-   * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call. `name` is
-   * that of its crash points.
+   * Runs `work` in one transaction. After a deadlock or serialization failure (40P01, 40001) it rolls back and runs
+   * `work` again, so `work` must be safe to repeat: in particular, no remote call. `name` is the name of its crash
+   * points.
    */
   transaction<T>(name: CommitName, work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** A single statement that changes something: a transaction of its own, and named like one. */
+  /** A single statement that changes something: its own transaction, with a name like one. */
   write<Params, Row>(name: CommitName, statement: Sql<Params, Row>, params: Params): Promise<Row[]>
   close(): Promise<void>
 }
@@ -122,11 +122,11 @@ const types = {
 }
 
 /**
- * Every statement of the product finds its rows by key, some hundreds at a time, and locks them in the
- * order of the keys. A plan prepared while a table is young becomes a sequential scan of the full table
- * later, and a hash join locks in an order of its own, which deadlocked a callback with the outcome it
- * overtook. A bitmap scan loses the order of its index, so that a limit reads everything first. These plans
- * are forbidden on our connections (docs/decisions/0004 and 0005).
+ * Every statement of the product finds its rows by key, a few hundred at a time, and locks them in key order. A
+ * plan prepared while a table is young becomes a sequential scan of the full table later. A hash join locks in its
+ * own order, which once deadlocked a callback with the outcome it overtook. A bitmap scan loses the order of its
+ * index, so that a limit reads everything first. payoutd's connections forbid these plans (docs/decisions/0004 and
+ * 0005).
  */
 const PLANS = {
   enable_seqscan: 'off',
@@ -137,8 +137,8 @@ const PLANS = {
 }
 
 /**
- * What every statement relies on. Under any other isolation a transaction would not see what those committed for whose
- * locks it waited.
+ * What every statement relies on. Under any other isolation a transaction that waited for a lock would not see what
+ * its holder committed.
  */
 const RELIED_ON = {
   default_transaction_isolation: 'read committed',
@@ -147,9 +147,9 @@ const RELIED_ON = {
 }
 
 /**
- * Sets them on a connection, whatever the server, its databases and roles, or `options` in the URL say. A commit that the
- * server has not on its disk is gone after a crash that nobody can tell from none, as no timeline changes; whatever
- * waits for a standby, or expressly for none, stays as it was chosen.
+ * Sets them on a connection, whatever the server, its databases and roles, or `options` in the URL say. A commit
+ * that is not on the server's disk is lost in a crash, and nobody can detect that, as no timeline changes. The
+ * function keeps settings that wait for a standby, or expressly for none.
  */
 const settle = (client: pg.ClientBase, settings: Record<string, string>) =>
   client.query({
@@ -163,26 +163,26 @@ const settle = (client: pg.ClientBase, settings: Record<string, string>) =>
 
 const TRANSACTION_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
-/** How long a pool that closes waits for its connections to say goodbye. */
+/** How long a closing pool waits for its connections to close. */
 const GOODBYE_MS = 2_000
 
 /**
- * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
- * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
- * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
- * connection is open at this end alone. What statements rely on (`RELIED_ON`,
- * `PLANS`) is set on each connection. Where `synchronous_commit` is off, it is on for them.
+ * A pool of at most `connections` to the database at `url`. The server ends a transaction that is open for longer
+ * than `transactionTimeoutMs`, so that a frozen process does not hold a lock for long. The client gives up a
+ * statement without an answer after one and a half times as long, and closes its connection: the server is frozen,
+ * or the connection is open at this end only. Each connection sets what statements rely on (`RELIED_ON`, `PLANS`).
+ * If `synchronous_commit` is off, each connection turns it on.
  */
 export function connectDatabase(options: {
   url: string
   connections: number
   applicationName: string
   transactionTimeoutMs?: number
-  /** A statement that waits for a lock for longer fails; undefined: it waits as long as the transaction may last. */
+  /** A statement that waits longer for a lock fails; undefined: it waits as long as the transaction may last. */
   lockTimeoutMs?: number
-  /** What a connection's bytes go through instead of TCP: for a database that no address leads to. */
+  /** What carries a connection's bytes instead of TCP: for a database without an address. */
   stream?: () => Duplex
-  /** Uses every new connection before anybody else does; one for which it rejects is not used at all. */
+  /** Uses every new connection before anything else does; if it rejects, the pool does not use the connection. */
   onConnect?: (connection: Connection) => Promise<void>
 }): Database {
   const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, lockTimeoutMs = 0, onConnect } = options
@@ -204,14 +204,14 @@ export function connectDatabase(options: {
     types,
     ...(options.stream && { stream: options.stream }),
     onConnect: async (client) => {
-      // What no address leads to lives in this process, and ends with it.
+      // A database without an address lives in this process and ends with it.
       if (!options.stream) await settle(client, settings)
       await onConnect?.({ run: (statement, params) => run(client, statement, params) })
     },
   })
-  // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
+  // The pool replaces an idle connection that breaks; the next statement reports a dead server.
   pool.on('error', () => undefined)
-  // One that breaks while it is handed over or back has no listener of the pool's, and would end the process.
+  // The pool has no listener on a connection that breaks during hand-over, which would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     run: (statement, params) => run(pool, statement, params),
@@ -227,8 +227,8 @@ export function connectDatabase(options: {
 }
 
 /**
- * Lets a connection go that came to nothing. A server waits a minute for the rest of a login, for as long this process would
- * not end.
+ * Closes a connection whose login failed. A server waits a minute for the rest of a login, and this process could
+ * not end for as long.
  */
 class Client extends pg.Client {
   override connect(): Promise<pg.Client>
@@ -242,7 +242,7 @@ class Client extends pg.Client {
   }
 }
 
-/** The same database for callers who may use no more than so many of its connections at once; others of them wait. */
+/** The same database for callers that may use only so many of its connections at once; further callers wait. */
 export function atMost(connections: number, db: Database): Database {
   const limit = pLimit(connections)
   return {
@@ -253,7 +253,7 @@ export function atMost(connections: number, db: Database): Database {
   }
 }
 
-/** The same database for who takes many statements: each that is over, however it ended, is a sign of life. */
+/** The same database for a caller that runs many statements: each that ends, in whatever way, is a sign of life. */
 export function signing(sign: () => void, db: Database): Database {
   return {
     run: (statement, params) => db.run(statement, params).finally(sign),
@@ -263,10 +263,10 @@ export function signing(sign: () => void, db: Database): Database {
   }
 }
 
-/** A session of its own, outside any pool, closed when `work` has ended. */
+/** A session of its own, outside any pool, closed when `work` ends. */
 export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {
   const session = new Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
-  // A session that is lost says so here as well as to the statement under way.
+  // A lost session reports the loss here as well as to the running statement.
   session.on('error', () => undefined)
   await session.connect()
   try {
@@ -277,7 +277,7 @@ export async function withSession<T>(url: string, work: (session: pg.Client) => 
   }
 }
 
-/** `end` alone resolves while connections are still closing. One that went silent never does. */
+/** `end` alone resolves while connections are still closing. A silent connection never closes. */
 async function close(pool: pg.Pool): Promise<void> {
   let open = pool.totalCount
   const closed = new Promise<void>((resolve) => {
@@ -293,7 +293,7 @@ async function close(pool: pg.Pool): Promise<void> {
   over.abort()
 }
 
-/** Whatever a statement is given: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
+/** Makes any parameter storable: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
 function storable(value: unknown): unknown {
   if (typeof value === 'string') return wellFormed(value)
   return Array.isArray(value) ? value.map(storable) : value
@@ -336,7 +336,7 @@ async function inTransaction<T>(
   for (let attempt = 1; ; attempt++) {
     const client = await asked(pool.connect())
     let broken: Error | undefined
-    // A connection that is lost between two statements says so here, and to nobody else.
+    // A connection lost between two statements reports the loss only here.
     const onLoss = (error: Error) => {
       broken = error
     }
@@ -349,7 +349,8 @@ async function inTransaction<T>(
       crashPoint('after commit', name)
       return result
     } catch (error) {
-      // Behind a statement without an answer a rollback would wait in vain; the connection ends, and so its transaction.
+      // After a statement without an answer a rollback would get none either. The connection ends, and with it the
+      // transaction.
       if (isUnanswered(error)) broken = error
       else
         await client.query('rollback').catch((failure: Error) => {
@@ -364,7 +365,7 @@ async function inTransaction<T>(
   }
 }
 
-/** What `pg` says of a statement that had no answer in time; it has no code. */
+/** `pg`'s error for a statement without an answer in time; it has no code. */
 const isUnanswered = (error: unknown): error is Error =>
   error instanceof Error && error.message === 'Query read timeout'
 
@@ -379,7 +380,7 @@ async function begin(client: pg.PoolClient): Promise<Instant> {
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof pg.DatabaseError ? error.code : undefined
 
-/** Errors of the driver that came without an answer of the server: no connection, or one that was lost or too slow. */
+/** Errors of the driver without an answer of the server: no connection, or a lost or slow one. */
 const unanswered = new WeakSet<object>()
 
 async function asked<T>(answer: Promise<T>): Promise<T> {
@@ -391,15 +392,15 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** What is at fault: the data of this very statement, the database as a whole, or nobody can say which. */
+/** What is at fault: the data of this statement, the database as a whole, or unclear. */
 export type Blame = 'data' | 'database' | 'unclear'
 
 /**
- * By SQLSTATE, or its first two characters where the whole class is meant (PostgreSQL manual, Appendix A). A statement
- * with bad data fails again however often it is tried; with the database at fault any other would fail as well.
+ * By SQLSTATE, or its first two characters for a whole class (PostgreSQL manual, Appendix A). A statement with bad
+ * data fails however often it is tried; with the database at fault any other statement would fail as well.
  */
 const BLAMED: Readonly<Record<string, Blame>> = {
-  '08P01': 'data', // protocol violation: a value that cannot travel
+  '08P01': 'data', // protocol violation: a value that the protocol cannot carry
   22: 'data', // data exception: out of range, bad encoding, not JSON
   23: 'data', // a constraint does not hold
   44: 'data',
@@ -408,30 +409,30 @@ const BLAMED: Readonly<Record<string, Blame>> = {
   '0A': 'database', // such as a plan that another process has outdated
   25: 'database', // transaction state: read-only, timed out
   26: 'database',
-  28: 'database', // not let in
+  28: 'database', // login refused
   '3D': 'database',
   '3F': 'database',
   40: 'database', // rolled back, as after a deadlock
-  42: 'database', // a table or a right is missing, which no data brings about
+  42: 'database', // a table or a right is missing, never caused by data
   53: 'database', // out of disk, memory, connections
   55: 'database', // locked, or not ready
-  57: 'database', // an operator's doing: shut down, cancelled
+  57: 'database', // an operator's act: shut down, cancelled
   58: 'database', // the system below
   F0: 'database',
 }
 
-/** What an error thrown by a statement or a transaction is about; a bug of ours is unclear. */
+/** What an error of a statement or a transaction blames; a bug of ours is unclear. */
 export function blame(error: unknown): Blame {
   if (typeof error === 'object' && error !== null && unanswered.has(error)) return 'database'
   const state = sqlState(error) ?? ''
   return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear'
 }
 
-/** Whether a transaction took longer than it may: the database is slow, or is asked for too much at once. */
+/** Whether a transaction took longer than allowed: the database is slow, or the transaction does too much at once. */
 export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P04'
 
-/** Whether a lock that another holds was waited for as long as may be. */
+/** Whether a statement waited for another's lock as long as allowed. */
 export const isLocked = (error: unknown): boolean => sqlState(error) === '55P03'
 
-/** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
+/** If the fault is unclear, an item that fails this often on its own counts as bad data. */
 export const TRIES_ALONE = 3

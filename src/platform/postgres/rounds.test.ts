@@ -5,7 +5,7 @@ import { Rounds } from './rounds.ts'
 
 const failure = (code: string) => Object.assign(new pg.DatabaseError('failed', 0, 'error'), { code })
 
-test('a round goes on past whoever is refused, and ends with whom the database fails for; the next begins behind them', async () => {
+test('a round goes on past a refused merchant, and ends where the database fails; the next begins after it', async () => {
   const rounds = new Rounds<{ merchantId: string }>()
   const all = ['acme', 'bolt', 'coil', 'dune'].map((merchantId) => ({ merchantId }))
   const errors = new Map([

@@ -1,13 +1,13 @@
 import { blame } from './postgres.ts'
 
 /**
- * Goes round merchants, one behind the other. Where the database fails for one of them it may be away, and the round ends; as it
- * may fail for that one alone, the next round begins behind it.
+ * Goes round merchants, one after the other. If the database fails for one of them, it may be away, and the round
+ * ends. As it may fail for that merchant alone, the next round begins after it.
  */
 export class Rounds<Each extends { merchantId: string }> {
   #endedAt: string | null = null
 
-  /** Resolves once each had its step. `refused` is told of those for whom anything else failed; the others go on. */
+  /** Resolves once each has had its step. `refused` gets those for which anything else failed; the others go on. */
   async go(
     all: readonly Each[],
     step: (each: Each) => Promise<void>,

@@ -6,7 +6,7 @@ import { shareOf } from './shares.ts'
 
 const lockTimeout = () => Object.assign(new pg.DatabaseError('a lock', 0, 'error'), { code: '55P03' })
 
-/** A database of which each use ends when it is told to. */
+/** A database on which the test decides when each use ends. */
 function waiting() {
   const uses: PromiseWithResolvers<never[]>[] = []
   const run = () => {
@@ -19,7 +19,7 @@ function waiting() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a merchant uses three connections at most, one while its locks are held, and others theirs all the time', async () => {
+test('a merchant uses at most three connections, one while its locks are held, and the others always have theirs', async () => {
   const { uses, db } = waiting()
   const use = (merchantId: string) => shareOf(db, merchantId).run(sql<object>`select 1`, {})
   const all = Promise.allSettled(Array.from({ length: 9 }, () => use('acme')))

@@ -7,9 +7,9 @@ const MOST = 3
 const shares = new WeakMap<Database, Map<string, Database>>()
 
 /**
- * The same database for what is about one merchant and may wait for locks of its rows: it uses at most three of the
- * connections at once, and one from when such a wait has failed until one succeeds. What finds none waits without a connection, which
- * others need.
+ * The same database for work that is about one merchant and may wait for locks on its rows. It uses at most three
+ * connections at once, and only one after such a wait has failed, until one succeeds. Work that gets no connection
+ * waits without one, so that others can use it.
  */
 export function shareOf(db: Database, merchantId: string): Database {
   const ofDb = shares.get(db) ?? new Map<string, Database>()

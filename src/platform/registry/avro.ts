@@ -1,6 +1,6 @@
 import avro from 'avsc'
 
-/** An Avro record schema as it stands in its .avsc file. */
+/** An Avro record schema as written in its .avsc file. */
 export type AvroSchema = { type: 'record'; namespace: string; name: string; fields: unknown[] }
 
 export const fullName = ({ namespace, name }: AvroSchema): string => `${namespace}.${name}`
@@ -15,7 +15,7 @@ type Tap = {
 export type Resolver = ReturnType<avro.Type['createResolver']>
 type Inner = { _read(tap: Tap): unknown; _skip(tap: Tap): void }
 
-/** `long` is a bigint: amounts in paise outgrow what a JavaScript number holds exactly. */
+/** `long` is a bigint: amounts in paise exceed what a JavaScript number holds exactly. */
 const bigintLong = avro.types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
   toBuffer: (value: bigint) => {
@@ -49,14 +49,14 @@ function safeInteger(value: bigint): number {
   return Number(value)
 }
 
-/** Items of all arrays and maps of one record together. None of ours has more than some hundreds. */
+/** The most items of all arrays and maps of one record together. None of our records has more than a few hundred. */
 const MAX_ITEMS = 10_000
 let itemsLeft = MAX_ITEMS
 
 /**
- * avsc believes the item count it reads, so eight damaged bytes make it loop 2^53 times, and an item may take no
- * byte at all (null): one bad record would hang the process. So items are counted, over the whole record and
- * before the first of a block is read.
+ * avsc trusts the item count it reads: eight damaged bytes make it loop 2^53 times, and an item may take no bytes
+ * at all (null), so one bad record would hang the process. This counts items over the whole record, before avsc
+ * reads the first of a block.
  */
 function count(tap: Tap): number {
   let items = tap.readLong()
@@ -81,7 +81,7 @@ class BoundedMapType extends avro.types.MapType {
     const values = this.valuesType
     const entries: [string, unknown][] = []
     readBlocks(tap, () => entries.push([tap.readString(), values._read(tap)]))
-    // A key such as __proto__ would be no property of an object if it were assigned.
+    // Assigned to an object, a key such as __proto__ would not become a property.
     return Object.fromEntries(entries)
   }
   _skip(tap: Tap): void {
@@ -108,7 +108,7 @@ class BoundedArrayType extends avro.types.ArrayType {
 }
 
 /**
- * Reads one record from `offset` on, as `Type.decode` does. Throws where the bytes do not fit, or hold more than
+ * Reads one record from `offset` on, as `Type.decode` does. Throws if the bytes do not fit or hold more than
  * MAX_ITEMS items.
  */
 export function decodeBounded(
@@ -121,21 +121,21 @@ export function decodeBounded(
   return type.decode(bytes, offset, resolver)
 }
 
-/** What a record may consist of before any array or map in it is opened: ours have some dozens. */
+/** The most values a record may have, not counting array and map items: ours have a few dozen. */
 const MAX_VALUES = 500
 
 /**
- * Whether reading takes no longer than the bytes are many: a schema can name a record twice in the next one, and
- * that twice again, so that no byte at all stands for 2^30 values, and one that holds itself is as deep as its
- * writer likes. No schema of ours does either.
+ * Whether reading time is linear in the number of bytes. A schema can contain a record twice, and that one another
+ * twice, so that zero bytes stand for 2^30 values; one that contains itself is as deep as its writer likes. No
+ * schema of ours does either.
  */
 export const isBounded = (schema: avro.Type): boolean => valuesIn(schema, new Map()) <= MAX_VALUES
 
-/** How many values one value of this type has in it at most, each item of an array or map by itself. */
+/** The most values that one value of this type contains, counting one item of each array or map. */
 function valuesIn(type: avro.Type, known: Map<avro.Type, number>): number {
   const before = known.get(type)
   if (before !== undefined) return before
-  // Found again below itself: without a bound.
+  // A type that contains itself has no bound.
   known.set(type, Number.POSITIVE_INFINITY)
   const values = 1 + below(type, known)
   known.set(type, values)
@@ -155,7 +155,7 @@ function below(type: avro.Type, known: Map<avro.Type, number>): number {
   return 0
 }
 
-/** For every schema, ours and a writer's alike: `long` as bigint, `timestamp-millis` as number, bounded counts. */
+/** For every schema, ours and writers': `long` as bigint, `timestamp-millis` as number, bounded counts. */
 export function typeHook(schema: avro.Schema, options: object): avro.Type | undefined {
   if (schema === 'long') return bigintLong
   if (typeof schema !== 'object' || Array.isArray(schema) || !('type' in schema)) return undefined

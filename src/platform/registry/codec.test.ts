@@ -29,7 +29,7 @@ async function codecOf(
   return { codec, encode: codec.encoder(topic, fullName(schema)) }
 }
 
-/** Bytes as a writer made them who registered whatever he liked under the topic's subject. */
+/** Bytes of a writer that registered an arbitrary schema under the topic's subject. */
 async function written(topic: string, schema: AvroSchema, body: Buffer): Promise<Buffer> {
   const headers = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
   const ask = async (method: string, path: string, sent: object): Promise<{ id: number }> => {
@@ -89,7 +89,7 @@ test('messages of an older and of a newer writer are read with our schema', asyn
   })
 })
 
-test('a map keeps each of its keys, whatever it is called', async () => {
+test('a map keeps all of its keys, whatever their names', async () => {
   const { codec, encode } = await codecOf(order(NOTES))
   const notes = JSON.parse('{"__proto__":"kept","constructor":"too"}') as object
   const decoded = await codec.decode(encode({ notes }))
@@ -105,7 +105,7 @@ test('a writer’s int is read as our bigint, its plain long as our time', async
   assert.deepEqual(await readAs(codec, writer.encode({ amount: 5, at: 7n })), { amount: 5n, at: 7 })
 })
 
-test('a tombstone, foreign bytes and an unknown schema id are bad data, each by its name', async () => {
+test('a tombstone, foreign bytes and an unknown schema id are bad data, each with its own reason', async () => {
   const { codec } = await codecOf(order(MONEY))
   assert.equal(await reasonOf(codec, null), 'tombstone')
   assert.equal(await reasonOf(codec, Buffer.from('{"amount":5}')), 'not-avro')
@@ -113,7 +113,7 @@ test('a tombstone, foreign bytes and an unknown schema id are bad data, each by 
   assert.equal(await reasonOf(codec, Buffer.from([0, 0x7f, 0xff, 0xff, 0xfe, 2])), 'unknown-schema-id')
 })
 
-test('the registry is asked once for an id that many records have, and not again for a while where it is unknown', async () => {
+test('the codec asks the registry once for an id of many records, and for an unknown id not again for a while', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   const one = subjectOf(order(MONEY), unique('topic'), 'BACKWARD_TRANSITIVE')
   await registerSchemas(registry, [one])
@@ -133,7 +133,7 @@ test('the registry is asked once for an id that many records have, and not again
   assert.equal(questions, 1)
 })
 
-test('a schema that is registered under other subjects alone is not read, until it is under ours', async () => {
+test('a schema registered only under other subjects is not read until it is under ours', async () => {
   const { codec } = await codecOf(order(MONEY), unique('topic'))
   const [ours, theirs] = [unique('topic'), unique('topic')]
   const stranger = await codecOf({ ...order(MONEY), name: 'Stranger' })
@@ -154,7 +154,7 @@ test('a schema under our subject that cannot become ours is bad data', async () 
   assert.equal(await reasonOf(codec, bytes), 'incompatible-schema')
 })
 
-test('bytes that are too few or too many for their schema are bad data', async () => {
+test('too few or too many bytes for their schema are bad data', async () => {
   const { codec, encode } = await codecOf(order(MONEY, { name: 'text', type: 'string' }))
   const good = encode({ amount: 12345n, text: 'hello' })
   for (let end = 5; end < good.length; end++) {
@@ -163,7 +163,7 @@ test('bytes that are too few or too many for their schema are bad data', async (
   assert.equal(await reasonOf(codec, Buffer.concat([good, Buffer.of(1)])), 'bad-payload')
 })
 
-test('a damaged item count is bad data at once, also in a field that we do not read', async () => {
+test('a damaged item count is bad data at once, even in a field that we do not read', async () => {
   for (const field of [NOTES, LINES]) {
     const topic = unique('topic')
     const writer = await codecOf(order(field, MONEY), topic)
@@ -179,7 +179,7 @@ test('a damaged item count is bad data at once, also in a field that we do not r
   }
 })
 
-/** Avro's way to write an item count. */
+/** Avro's encoding of an item count. */
 function long(value: number): Buffer {
   const bytes: number[] = []
   for (let left = BigInt(value) * 2n; ; left >>= 7n) {
@@ -188,7 +188,7 @@ function long(value: number): Buffer {
   }
 }
 
-test('a record has so many items at most, over all its arrays, also of items that take no byte', async () => {
+test('a record has a limited number of items, over all its arrays, even if items take no bytes', async () => {
   const nulls = { name: 'nulls', type: { type: 'array', items: 'null' }, default: [] }
   const nested = {
     name: 'nested',
@@ -207,11 +207,11 @@ test('a record has so many items at most, over all its arrays, also of items tha
   assert.equal(await reads(order(nulls, MONEY), 2 ** 52, 0), 'bad-payload')
   assert.equal(await reads(order(nested, MONEY), 2, 4_000, 0, 4_000, 0, 0), 'decoded')
   assert.equal(await reads(order(nested, MONEY), 3, 4_000, 0, 4_000, 0, 4_000, 0, 0), 'bad-payload')
-  // The count is of one record, not of all that were read.
+  // The count is per record, not over all records.
   assert.equal(await reads(order(nulls, MONEY), 10_000, 0), 'decoded')
 })
 
-test('a schema that holds itself, or more values than any of ours, is not read', async () => {
+test('a schema that contains itself, or more values than any of ours, is not read', async () => {
   const topic = unique('topic')
   const { codec } = await codecOf(order(MONEY), topic)
   const self = { name: 'self', type: ['null', 'test.Order'], default: null }
@@ -220,7 +220,7 @@ test('a schema that holds itself, or more values than any of ours, is not read',
     'incompatible-schema',
   )
 
-  // Each holds the one before twice: 2^24 values and no byte.
+  // Each contains the one before twice: 2^24 values and zero bytes.
   let twice: object = { type: 'record', name: 'L0', fields: [{ name: 'a', type: 'null' }] }
   for (let level = 1; level <= 24; level++) {
     const fields = [
@@ -235,7 +235,7 @@ test('a schema that holds itself, or more values than any of ours, is not read',
   assert.ok(performance.now() - began < 1_000)
 })
 
-test('any bytes behind any of our schemas are read or refused, quickly', async () => {
+test('any bytes after any of our schemas are read or refused, quickly', async () => {
   const { codec, encode } = await codecOf(
     order(MONEY, WHEN, NOTES, LINES, { name: 'text', type: ['null', 'string'], default: null }),
   )
@@ -275,7 +275,7 @@ test('while the registry is down known schemas are read, and an unseen one is an
   await assert.rejects(codec.decode(bytes), /could not be asked/)
 })
 
-test('a value that does not fit names its fields and hides what they hold', async () => {
+test('the error for a value that does not fit names its fields and hides their values', async () => {
   const { encode } = await codecOf(order(MONEY, { name: 'accountNo', type: 'string' }))
   assert.throws(
     () => encode({ amount: 5n, accountNo: 50100123456789n }),

@@ -4,7 +4,7 @@ import { ExpectedFailure } from '../expected-failure.ts'
 import { compile, decodeBounded, fullName, isBounded, type Resolver } from './avro.ts'
 import { type Registry, type SchemaSubject, subjectName, type Unwritable } from './registry.ts'
 
-/** Why bytes are no message of ours. Stable words: they label metrics and dead letters. */
+/** Why bytes are not one of our messages. The words are stable: they label metrics and dead letters. */
 export type Undecodable =
   | 'tombstone'
   | 'not-avro'
@@ -14,14 +14,14 @@ export type Undecodable =
   | 'bad-payload'
 
 /**
- * `value` has the fields of OUR schema of the record `name`, whatever the writer's had: `long` as bigint,
- * `timestamp-millis` as a number of milliseconds, null for absent. `detail` holds nothing of the content.
+ * `value` has the fields of OUR schema of the record `name`, whatever the writer's schema has: `long` as bigint,
+ * `timestamp-millis` as a number of milliseconds, null for absent. `detail` contains nothing of the content.
  */
 export type Decoded =
   | { kind: 'decoded'; name: string; value: unknown }
   | { kind: 'undecodable'; reason: Undecodable; detail: string }
 
-/** How to read what one writer wrote; `resolver` is absent where its schema is the same as ours. */
+/** How to read the records of one writer; `resolver` is absent if its schema is the same as ours. */
 type SchemaReading = {
   name: string
   type: avro.Type
@@ -31,13 +31,13 @@ type SchemaReading = {
 /** Magic byte and schema id (Confluent wire format). */
 const HEADER = 5
 
-/** How long it is believed that an id cannot be read which may be registered for us at any moment. */
+/** How long the codec trusts that it cannot read an id, which may be registered for us at any moment. */
 const TURNED_AWAY_MS = 1_000
 const TURNED_AWAY_IDS = 1_000
 
 /**
- * Avro in the Confluent wire format. Only what is registered under our own subjects is read: there the registry
- * has checked that we can. Reading resolves from the writer's schema to ours, once per writer's schema; the
+ * Avro in the Confluent wire format. It reads only schemas registered under our own subjects: for those the
+ * registry has checked that we can. It resolves from the writer's schema to ours once per writer's schema; the
  * client's own `readerSchema` option compiles both again for every message.
  */
 export class Codec {
@@ -47,7 +47,7 @@ export class Codec {
   readonly #ids: ReadonlyMap<string, number>
   readonly #subjects: ReadonlySet<string>
   readonly #readings = new Map<number, SchemaReading | Decoded>()
-  /** Questions under way. */
+  /** Requests in progress. */
   readonly #asked = new Map<number, Promise<SchemaReading | Decoded>>()
   readonly #turnedAway = new Map<number, { decoded: Decoded; until: number }>()
 
@@ -59,8 +59,8 @@ export class Codec {
   }
 
   /**
-   * A function that encodes values of one record (its full name) for one topic. It throws on a value that
-   * does not fit, naming the fields and not what they hold. An absent field takes its schema's default. Text becomes
+   * A function that encodes values of one record (its full name) for one topic. If a value does not fit, it throws
+   * and names the fields without their values. An absent field takes its schema's default. Text becomes
    * well-formed.
    */
   encoder<Value extends object>(topic: string, name: string): (value: Value) => Buffer {
@@ -71,8 +71,8 @@ export class Codec {
   }
 
   /**
-   * Reads the value of a record. What can never be read is an answer; when the registry has to be asked and
-   * cannot be reached, it throws, and the same bytes may be read later.
+   * Reads the value of a record. Bytes that can never be read are a result. If it needs the registry and cannot
+   * reach it, it throws, and the same bytes may be readable later.
    */
   async decode(value: Buffer | null): Promise<Decoded> {
     if (value === null) return undecodable('tombstone', 'the record has no value')
@@ -84,7 +84,7 @@ export class Codec {
     return 'kind' in reading ? reading : read(reading, value)
   }
 
-  /** Whoever wants the same id meanwhile waits for the same answer. */
+  /** Callers that ask for the same id meanwhile share the same answer. */
   #learnOnce(id: number): Promise<SchemaReading | Decoded> {
     const asking = this.#asked.get(id) ?? this.#learn(id).finally(() => this.#asked.delete(id))
     this.#asked.set(id, asking)
@@ -104,7 +104,7 @@ export class Codec {
     return reading
   }
 
-  /** Not kept for long: the id may be registered later, and then what is written with it can be read. */
+  /** Kept only briefly: the id may be registered later, and then its records become readable. */
   #turnAway(id: number, why: Exclude<Unwritable, 'unreadable'>): Decoded {
     const decoded =
       why === 'unknown'
@@ -128,14 +128,14 @@ export class Codec {
   }
 }
 
-/** Registers every subject: see `Registry.register` for what it throws. */
+/** Registers every subject; throws as `Registry.register` does. */
 export async function registerSchemas(registry: Registry, subjects: readonly SchemaSubject[]): Promise<void> {
   for (const subject of subjects) await registry.register(subject)
 }
 
 /**
- * The codec that writes these subjects and reads what others write to them. Throws, in words, when one is not
- * registered as it stands here.
+ * The codec that writes these subjects and reads what others write to them. Throws with a readable message if one
+ * is not registered exactly as here.
  */
 export async function openCodec(registry: Registry, subjects: readonly SchemaSubject[]): Promise<Codec> {
   const ids = new Map<string, number>()
@@ -180,7 +180,7 @@ function encode(id: number, type: avro.Type, value: object): Buffer {
     throw new Error(`${type.name} does not fit its schema at: ${misfits(type, value).join(', ')}`)
   }
   if (end < 0) {
-    // avsc answers with how many bytes were missing.
+    // avsc returns the number of missing bytes.
     scratch = Buffer.alloc(2 * (scratch.length - end))
     return encode(id, type, value)
   }

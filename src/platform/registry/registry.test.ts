@@ -61,16 +61,16 @@ test('compatibility holds against all earlier schemas, not only the last', async
   const rankWithDefault = { ...rank, default: 0 }
   await registry.register(full(topic, schema(name)))
   await registry.register(full(topic, schema(name, rankWithDefault)))
-  // Compatible with the second schema alone; a reader of it could not read what the first one wrote.
+  // Compatible with the second schema only; its reader could not read what the first one wrote.
   await assert.rejects(registry.register(full(topic, schema(name, rank))), /refuses/)
 })
 
-test('a registry that says an id does not exist is believed', async () => {
+test('if the registry says that an id does not exist, payoutd believes it', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   assert.equal(await registry.writerSchema(1_000_000_007, NONE), 'unknown')
 })
 
-test('a schema is read if it is registered under a subject of ours', async () => {
+test('a schema is read if it is registered under one of our subjects', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   const [ours, theirs] = [
     full(unique('topic'), schema(name, note)),
@@ -83,7 +83,7 @@ test('a schema is read if it is registered under a subject of ours', async () =>
   assert.equal((await registry.writerSchema(id, subjects)).toString(), '"test.Thing"')
 })
 
-test('a schema is found by the very text that was registered, and no other is', async () => {
+test('a schema is found by the exact registered text only', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   const topic = unique('topic')
   assert.equal(await registry.lookUp(full(topic, schema(name))), null)
@@ -107,7 +107,7 @@ test('a 404 that is not the registry’s own is an error, not an unknown schema'
   await assert.rejects(registry.lookUp(full('topic', schema(name))), /no such route/)
 })
 
-/** A registry that has one schema, under a subject of ours, and answers as `answer` does when it is asked for one. */
+/** A registry with one schema, under one of our subjects, that answers as `answer` does when asked for it. */
 async function registryThat(
   t: TestContext,
   answer: (path: string, response: ServerResponse) => void,
@@ -125,7 +125,7 @@ const OURS = new Set(['ours'])
 const told = (about: AvroSchema, references: object[] = []) =>
   JSON.stringify({ schema: JSON.stringify(about), references })
 
-test('an answer of the registry that is cut off, or comes from a proxy, ends as an error, and the next one counts', {
+test('a registry answer that is cut off or comes from a proxy is an error, and the next one counts', {
   timeout: 20_000,
 }, async (t) => {
   const whole = told(schema(name))
@@ -147,7 +147,7 @@ test('an answer of the registry that is cut off, or comes from a proxy, ends as 
   assert.equal((await registry.writerSchema(1, OURS)).toString(), '"test.Thing"')
 })
 
-test('what is no Avro is unreadable, and a schema is read with those that it refers to', async (t) => {
+test('a schema that is not Avro is unreadable, and a schema is read with those that it refers to', async (t) => {
   const inner: AvroSchema = { type: 'record', namespace: 'test', name: 'Inner', fields: [name] }
   const field = (name: string, type: string) => ({ name, type })
   const twice = schema(field('one', 'test.Inner'), field('two', 'test.Inner'))

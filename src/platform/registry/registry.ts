@@ -6,14 +6,14 @@ export type Compatibility = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
 
 /**
  * A record that may be written to a topic, and how its schema may change: TopicRecordNameStrategy. `text` is the
- * schema as its file has it: registries compare by the text, and so find it for whoever builds with the file.
+ * schema as in its file: registries compare the text, so a client that builds with the file finds it.
  */
 export type SchemaSubject = { topic: string; schema: AvroSchema; text: string; compatibility: Compatibility }
 
 export type RegistryConnection = { url: string; auth?: { username: string; password: string } }
 
 const TIMEOUT_MS = 5_000
-/** The registry's own words for "no such subject" and "no such schema"; any other 404 comes from something in between. */
+/** The registry's own codes for "no such subject" and "no such schema"; any other 404 comes from something in between. */
 const SUBJECT_NOT_FOUND = 40401
 const SCHEMA_NOT_FOUND = 40403
 
@@ -24,22 +24,25 @@ export type Unwritable = 'unknown' | 'foreign' | 'unreadable'
 
 export interface Registry {
   /**
-   * Registers the schema under its subject, which gets its compatibility, and returns its id. The same
-   * schema again returns the same id, also from several processes at once. Throws when the registry refuses it (naming the subject and its reason) or
-   * cannot be reached.
+   * Registers the schema under its subject, sets the subject's compatibility, and returns the schema's id. The same
+   * schema returns the same id again, even from several processes at once. Throws if the registry refuses it
+   * (naming the subject and the reason) or does not answer.
    */
   register(subject: SchemaSubject): Promise<number>
-  /** The id of this very schema under its subject; null: it is not registered there. Throws when the registry cannot say. */
+  /**
+   * The id of exactly this schema under its subject; null: it is not registered there. Throws if the registry
+   * cannot tell.
+   */
   lookUp(subject: SchemaSubject): Promise<number | null>
   /**
-   * The schema that a writer used, which must be registered under one of `subjects`, whose compatibility it then
-   * has kept. `unknown`: the registry says that this id does not exist. `foreign`: it exists under other subjects
-   * only. `unreadable`: it is no valid Avro. Throws when the registry cannot say: then nothing is known.
+   * The schema that a writer used. It must be registered under one of `subjects`, and so has kept that subject's
+   * compatibility. `unknown`: the registry says that this id does not exist. `foreign`: it exists only under other
+   * subjects. `unreadable`: it is not valid Avro. Throws if the registry cannot tell: then nothing is known.
    */
   writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | Unwritable>
 }
 
-/** A client of a registry that speaks the Confluent API at `url`. Connects with the first call. */
+/** A client of a registry that speaks the Confluent API at `url`. Connects on the first call. */
 export function connectRegistry({ url, auth }: RegistryConnection): Registry {
   const host = url.replace(/\/$/, '')
   const ask = requester(host, auth)
@@ -102,14 +105,17 @@ const withTimeout: Middleware = () => ({
   prepareRequest: async (next) => (await next()).enhance({ timeout: TIMEOUT_MS }),
 })
 
-/** The client's errors carry the HTTP status (400 for a lost connection); errors of parsing carry none. */
+/** The client's errors carry the HTTP status (400 for a lost connection); parsing errors carry none. */
 const statusOf = (error: unknown): number | undefined =>
   error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : undefined
 
 type RegistryAnswer = { status: number; body: Record<string, unknown> }
 type Ask = (method: 'GET' | 'PUT' | 'POST', path: string, body?: object) => Promise<RegistryAnswer>
 
-/** For what the client does not offer. Throws when there is no answer; an answer without JSON has an empty body. */
+/**
+ * For requests that the client does not offer. Throws if there is no answer; an answer without JSON has an empty
+ * body.
+ */
 function requester(host: string, auth: RegistryConnection['auth']): Ask {
   const headers: Record<string, string> = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
   if (auth) {
@@ -130,8 +136,8 @@ function requester(host: string, auth: RegistryConnection['auth']): Ask {
 }
 
 /**
- * Before the first schema, so that none is ever accepted under a weaker rule. The client would set it
- * afterwards, and take a subject that another process is just creating for one with other settings.
+ * Runs before the first schema, so that the registry never accepts one under a weaker rule. The client would set
+ * compatibility afterwards, and mistake a subject that another process is creating for one with other settings.
  */
 async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibility): Promise<void> {
   const path = `/config/${encodeURIComponent(subject)}`
@@ -145,9 +151,9 @@ async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibil
 }
 
 /**
- * The subjects under which a schema is registered, also where that was withdrawn since; null: there is no such id.
- * The body says so, and not the 404 alone: that may come from a proxy that does not know the registry, and
- * dead-lettering everything then would be a disaster.
+ * The subjects under which a schema is or was registered; null: there is no such id. The body must say so: a 404
+ * alone may come from a proxy that does not know the registry, and dead-lettering everything then would be a
+ * disaster.
  */
 async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
   const { status, body } = await ask('GET', `/schemas/ids/${id}/versions?deleted=true`)
@@ -156,12 +162,12 @@ async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
   return body.map(({ subject }: { subject: string }) => subject)
 }
 
-/** A schema and all that it refers to. */
+/** The most schemas that one schema may include by reference. */
 const MOST_SCHEMAS = 20
 
 /**
- * The text of a schema, behind those of all that it refers to, by where they are. Throws unless the registry itself tells a
- * schema: of an answer that was cut off, or is a proxy's page, nobody can say that it is none. Not by the client, which
+ * The text of a schema, after the texts of all that it refers to, by path. Throws unless the registry itself
+ * returns a schema: an answer that is cut off or comes from a proxy proves nothing. Does not use the client, which
  * waits for ever for the rest of an answer that was cut off.
  */
 async function schemasAt(ask: Ask, path: string, found = new Map<string, string>()) {

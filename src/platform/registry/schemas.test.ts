@@ -34,7 +34,7 @@ test('every field that may be absent is null by default', () => {
   }
 })
 
-test('a strict client finds every schema by the text of its file, as it is or stripped', async () => {
+test('a strict client finds every schema by the text of its file, unchanged or stripped', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   for (const [name, { schema, text }] of schemas) {
     const topic = unique('topic')
@@ -52,7 +52,7 @@ test('a strict client finds every schema by the text of its file, as it is or st
   }
 })
 
-test('a schema that is not registered as it stands here is named, with what to do', async () => {
+test('a schema not registered exactly as here is named, with what to do', async () => {
   const registry = connectRegistry({ url: registryUrl() })
   const topic = unique('topic')
   const subjects = [...schemas.values()].map(

@@ -2,13 +2,13 @@
 export type Instant = number
 
 export interface Clock {
-  /** The wall clock. What several processes must agree on comes from the database's clock instead. */
+  /** The wall clock. Times that several processes must agree on come from the database's clock instead. */
   now(): Instant
   /** Milliseconds that never go back, for deadlines inside one process. They stand still while the machine is suspended. */
   monotonic(): number
 }
 
-/** What both of a clock's times were at one moment. */
+/** A clock's two times at one moment. */
 export type Moment = { wall: Instant; monotonic: number }
 
 export const momentOf = (clock: Clock): Moment => ({ wall: clock.now(), monotonic: clock.monotonic() })
@@ -18,7 +18,7 @@ export const momentAfter = ({ wall, monotonic }: Moment, ms: number): Moment => 
   monotonic: monotonic + ms,
 })
 
-/** By both of a clock's times: one stands still in a suspended machine, the other may be put back. */
+/** Compares both of a clock's times: one stands still in a suspended machine, the other may be set back. */
 export const isBefore = (moment: Moment, end: Moment): boolean =>
   moment.wall < end.wall && moment.monotonic < end.monotonic
 

@@ -1,6 +1,6 @@
 /**
- * The moments around everything that leaves a process: a commit, a request or an answer to one, a publish.
- * The prover ends or freezes a process at each of them; without a watcher they do nothing.
+ * The moments around everything that leaves a process: a commit, a request or its answer, a publish. The prover
+ * ends or freezes a process at each of them; without a watcher they do nothing.
  */
 export const MOMENTS = [
   'before commit',
@@ -11,7 +11,7 @@ export const MOMENTS = [
   'after publish',
 ] as const
 
-/** What is committed. Each name stands at one place in the code, and so a crash there is one story. */
+/** The commits. Each name appears at one place in the code, so that a crash there is one story. */
 export const COMMITS = [
   'acknowledge anomalies',
   'add shards',
@@ -72,7 +72,7 @@ export const COMMITS = [
   'unfence merchant',
 ] as const
 
-/** What is asked of the gateway. */
+/** The requests to the gateway. */
 export const REQUESTS = [
   'apply',
   'balance',
@@ -82,10 +82,10 @@ export const REQUESTS = [
   'payoutQuery',
 ] as const
 
-/** Who publishes to Kafka. */
+/** The publishers to Kafka. */
 export const PUBLISHERS = ['ingest', 'relay', 'replay'] as const
 
-/** What is rolled back, and what is no part of the product, is no crash point. */
+/** A transaction that is rolled back, or that is no part of the product, is no crash point. */
 type Untried = `preview of ${string}` | 'test' | `test: ${string}`
 export type CommitName = (typeof COMMITS)[number] | Untried
 export type RequestName = (typeof REQUESTS)[number]
@@ -97,7 +97,7 @@ export type Watcher = (moment: CrashMoment, name: PointName) => void
 
 let watcher: Watcher | undefined
 
-/** Calls `watch` at every moment of this process from now on, with the name that its caller gave it. */
+/** From now on calls `watch` at every moment of this process, with the name that the caller gave it. */
 export function watchCrashPoints(watch: Watcher): void {
   watcher = watch
 }

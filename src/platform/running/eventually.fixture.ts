@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Waits until the condition holds; gives up after `withinMs`, saying what was waited for. */
+/** Waits until the condition holds; gives up after `withinMs` and names the condition. */
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,

@@ -1,14 +1,14 @@
-/** Above the longest pause before anything is tried again. */
+/** Longer than the longest pause before a retry. */
 const TRIED_AGAIN_WITHIN_MS = 60_000
 
 /**
- * Signs of life of whatever must go on. Each gives one as often as it gets on with its work; whoever waits because
- * there is nothing to do rests.
+ * Signs of life of every part that must keep going. A part gives one each time it makes progress; a part with
+ * nothing to do rests.
  */
 export class Heartbeats {
-  /** By name: when it gave its last sign (monotonic ms), or null while it rests. */
+  /** By name: when the part gave its last sign (monotonic ms), or null while it rests. */
   readonly #signs = new Map<string, number | null>()
-  /** By name, of what failed and has not succeeded since: its first and its latest failure (monotonic ms). */
+  /** By name, for each part that failed and has not succeeded since: its first and its latest failure (monotonic ms). */
   readonly #failing = new Map<string, { since: number; at: number }>()
   readonly #now: () => number
 
@@ -16,7 +16,7 @@ export class Heartbeats {
     this.#now = now
   }
 
-  /** It is at work, and has got on with it now. */
+  /** The part is at work and has just made progress. */
   sign(name: string): void {
     this.#signs.set(name, this.#now())
   }
@@ -25,7 +25,7 @@ export class Heartbeats {
     this.#signs.set(name, null)
   }
 
-  /** It has come to the end of what it does; it may have given signs of life before, and failed each time. */
+  /** The part has finished its work; earlier it may have given signs of life and still failed each time. */
   succeed(name: string): void {
     this.#failing.delete(name)
   }
@@ -37,19 +37,22 @@ export class Heartbeats {
     this.#failing.set(name, { since: goesOn ? before.since : at, at })
   }
 
-  /** It was stopped: nobody waits for a sign of it. */
+  /** The part was stopped: no sign is expected of it. */
   forget(name: string): void {
     this.#signs.delete(name)
     this.#failing.delete(name)
   }
 
-  /** By name: how many ms ago each gave its last sign; 0 while it rests. */
+  /** By name: how many ms ago each part gave its last sign; 0 while it rests. */
   silences(): Map<string, number> {
     const now = this.#now()
     return new Map([...this.#signs].map(([name, at]) => [name, at === null ? 0 : now - at]))
   }
 
-  /** By name: for how many ms each did nothing but fail, until it did so last. What is tried no more, as others do it, fails no more. */
+  /**
+   * By name: for how many ms each part did nothing but fail, up to its last failure. A task that is no longer
+   * tried, because another process does it, no longer counts as failing.
+   */
   failures(): Map<string, number> {
     const now = this.#now()
     const failing = [...this.#failing].filter(([, { at }]) => now - at < TRIED_AGAIN_WITHIN_MS)

@@ -6,7 +6,7 @@ import { eventually } from './eventually.fixture.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { Lifecycle, pause } from './lifecycle.ts'
 
-test('what was added last is stopped first, once, and one that fails does not keep the others up', async () => {
+test('parts stop in reverse order, once, and one that fails does not keep the others running', async () => {
   const lifecycle = new Lifecycle(silentLogger)
   const stopped: string[] = []
   lifecycle.own('database', async () => void stopped.push('database'))
@@ -19,7 +19,7 @@ test('what was added last is stopped first, once, and one that fails does not ke
   assert.equal(lifecycle.signal.aborted, true)
 })
 
-test('a loop outlives a turn that fails', async () => {
+test('a loop survives a turn that fails', async () => {
   const lifecycle = new Lifecycle(silentLogger)
   const third = Promise.withResolvers<void>()
   let turns = 0
@@ -33,7 +33,7 @@ test('a loop outlives a turn that fails', async () => {
   await lifecycle.stop()
 })
 
-test('stopping waits for the turn in hand and cuts the pause after it short', async () => {
+test('stopping waits for the current turn and cuts the pause after it short', async () => {
   const lifecycle = new Lifecycle(silentLogger)
   const began = Promise.withResolvers<void>()
   let finished = false
@@ -48,7 +48,7 @@ test('stopping waits for the turn in hand and cuts the pause after it short', as
   assert.equal(finished, true)
 })
 
-test('a pause that is aborted ends and does not reject', async () => {
+test('an aborted pause ends and does not reject', async () => {
   const abort = new AbortController()
   const paused = pause(3_600_000, abort.signal)
   abort.abort()
@@ -56,7 +56,7 @@ test('a pause that is aborted ends and does not reject', async () => {
   await pause(3_600_000, abort.signal)
 })
 
-test('a loop that fails again and again says so once, and once that it goes on', async () => {
+test('a loop that keeps failing logs it once, and once more when it recovers', async () => {
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line).msg) })
   const lifecycle = new Lifecycle(log)
@@ -86,7 +86,7 @@ test('a turn that does not end shows in the heartbeat, a pause between turns doe
   assert.equal(lifecycle.heartbeats.silences().size, 0)
 })
 
-test('who rests is not silent, and who was stopped is not missed', () => {
+test('a part that rests is not silent, and a stopped part is not missed', () => {
   let now = 0
   const heartbeats = new Heartbeats(() => now)
   for (const name of ['works', 'rests', 'stopped']) heartbeats.sign(name)
@@ -102,7 +102,7 @@ test('who rests is not silent, and who was stopped is not missed', () => {
   )
 })
 
-test('who gives signs of life and only fails is told by since when, until it succeeds or is tried no more', () => {
+test('a part that gives signs of life but only fails is reported with its start, until it succeeds or is tried no more', () => {
   let now = 0
   const heartbeats = new Heartbeats(() => now)
   const fail = (at: number, ...names: string[]) => {
@@ -133,7 +133,7 @@ test('a loop that throws fails, and succeeds with the next turn that ends', asyn
   await lifecycle.stop()
 })
 
-test('a part that never stops is left as it is, told to end, and those after it still stop', async () => {
+test('a part that never stops is abandoned and notified, and the parts after it still stop', async () => {
   const lifecycle = new Lifecycle(silentLogger, { stopWithinMs: 40 })
   const stopped: string[] = []
   lifecycle.own('database', async () => void stopped.push('database'))

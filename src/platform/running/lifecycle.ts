@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../log.ts'
 import { Heartbeats } from './heartbeats.ts'
 
-/** `overdue` is aborted when the part has had its time and is left as it is. */
+/** `overdue` is aborted when the part's time is up and the lifecycle abandons it. */
 type Stop = (overdue: AbortSignal) => Promise<void>
-/** `sign`: gives a sign of life of the loop. Resolves to how many ms to wait before the next turn. */
+/** `sign` gives a sign of life of the loop. Resolves to the ms to wait before the next turn. */
 type Turn = (sign: () => void) => Promise<number>
 type Owned = { name: string; stop: Stop }
 
-/** All parts together; what starts processes usually kills one 30 s after it was told to stop. */
+/** For all parts together; supervisors usually kill a process 30 s after they ask it to stop. */
 const STOP_WITHIN_MS = 25_000
-/** Of the time that is left, so that one part that hangs leaves some to those after it. */
+/** A part's share of the time that is left, so that one part that hangs leaves some to those after it. */
 const SHARE = 0.75
 
 /**
- * Owns everything that runs: servers, pools, loops. Whatever was added last is stopped first, so that a
- * part never outlives what it stands on.
+ * Owns everything that runs: servers, pools, loops. It stops the last added part first, so that a part never
+ * outlives what it depends on.
  */
 export class Lifecycle {
   readonly #owned: Owned[] = []
@@ -37,15 +37,16 @@ export class Lifecycle {
     return this.#abort.signal
   }
 
-  /** Hands over a part that is running already; `stop` must resolve once nothing of it is left. */
+  /** Takes over a running part; `stop` must resolve once nothing of it is left. */
   own(name: string, stop: Stop): void {
     this.#owned.push({ name, stop })
   }
 
   /**
-   * Runs `turn` again and again until stopped. It returns how many ms to wait before the next turn (0: at
-   * once). A turn that throws is tried again after a pause that doubles up to 5 s: a loop outlives the dependency that
-   * it lost. A turn that takes many steps gives a sign with each: it is not silent for longer than a step takes. The first failure in a row is logged, and that it goes on again.
+   * Runs `turn` again and again until stopped. It returns the ms to wait before the next turn (0: at once). After a
+   * turn that throws, the loop tries again with a pause that doubles up to 5 s: a loop survives the loss of a
+   * dependency. A long turn gives a sign at each step: it is never silent for longer than one step takes. The loop
+   * logs the first failure in a row, and its recovery.
    */
   loop(name: string, turn: Turn): void {
     const abort = new AbortController()
@@ -85,8 +86,8 @@ export class Lifecycle {
   }
 
   /**
-   * Stops everything in reverse order, within 25 s: a part that takes too long is named in the log and left as it is.
-   * Safe to call twice; the second call waits for the first.
+   * Stops everything in reverse order, within 25 s. If a part takes too long, the lifecycle logs its name and
+   * abandons it. Safe to call twice; the second call waits for the first.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopAll()
@@ -121,12 +122,12 @@ async function within(ms: number, stop: Stop): Promise<boolean> {
   } finally {
     ended.abort()
     overdue.abort()
-    // What is left as it is may still fail; it was named already.
+    // An abandoned part may still fail; its name is logged already.
     stopped.catch(() => undefined)
   }
 }
 
-/** Waits `ms`, or less when the signal is aborted. Never rejects. */
+/** Waits `ms`, or less if the signal is aborted. Never rejects. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   await delay(ms, undefined, { signal }).catch((error: unknown) => {

@@ -15,11 +15,11 @@ test('one of two owners may hold seven of eight slots, and the other always find
   assert.deepEqual([slots.room('a'), slots.room('b')], [100, 100])
 })
 
-test('an only owner may hold every slot', () => {
+test('a single owner may hold every slot', () => {
   assert.equal(new SharedSlots(256, ['a'], silentLogger).room('a'), 256)
 })
 
-test('whoever takes whatever it may, an owner with nothing always finds room, and no more is held than there is', () => {
+test('however much the owners take, one that holds nothing always finds room, and they never hold more than there is', () => {
   const moves = fc.array(fc.tuple(fc.nat(9), fc.nat(300), fc.boolean()), { maxLength: 60 })
   fc.assert(
     fc.property(

@@ -5,9 +5,9 @@ import { Slots } from './slots.ts'
 const RESERVED = 1 / 4
 
 /**
- * A bounded number of tasks at once, of several owners. Each owner has slots of its own, one at least, which it
- * always finds free whatever the others hold; the rest is for all. An only owner may hold every slot. Owners beyond
- * the number of slots have one each all the same.
+ * A bounded number of tasks at once, of several owners. Each owner has at least one slot of its own, always free
+ * for it whatever the others hold; all owners share the rest. A single owner may hold every slot. Owners beyond the
+ * number of slots still have one each.
  */
 export class SharedSlots {
   readonly #running: Slots
@@ -39,12 +39,12 @@ export class SharedSlots {
     return this.ownRoom(owner) + Math.max(0, this.#size - this.#used)
   }
 
-  /** How many of them it takes from nobody. */
+  /** How many of them it takes without taking shared ones. */
   ownRoom(owner: string): number {
     return Math.max(0, this.#own - this.held(owner))
   }
 
-  /** Holds `count` slots until they are given back: for tasks that are yet to be found. */
+  /** Holds `count` slots, for tasks not found yet, until they are given back. */
   take(owner: string, count: number): void {
     const before = this.held(owner)
     this.#held.set(owner, before + count)
@@ -56,8 +56,8 @@ export class SharedSlots {
   }
 
   /**
-   * Holds whatever each of these owners may take now while tasks are looked for: `find` is given those that have room. That is
-   * for one statement: nobody else finds more than its own slots meanwhile.
+   * While `find` looks for tasks, holds all that each of these owners may take now; `find` gets those that have
+   * room. For a single statement only: meanwhile other callers find only their owners' own slots.
    */
   async offer<T>(
     find: (rooms: ReadonlyMap<string, number>) => Promise<T>,
@@ -77,7 +77,7 @@ export class SharedSlots {
     }
   }
 
-  /** Runs a task in a slot of its owner, which gets it back also where the task rejects. */
+  /** Runs a task in a slot of its owner, and frees the slot even if the task rejects. */
   run(owner: string, task: () => Promise<void>): void {
     this.take(owner, 1)
     this.#running.run(() => task().finally(() => this.giveBack(owner, 1)))

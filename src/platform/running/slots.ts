@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import type { Logger } from '../log.ts'
 
-/** A bounded number of tasks at once, owned: `drain` waits for all of them. A task that rejects gives its slot back. */
+/** A bounded number of tasks at once; `drain` waits for all of them. A task that rejects frees its slot. */
 export class Slots {
   readonly #limit: ReturnType<typeof pLimit>
   readonly #running = new Set<Promise<void>>()

@@ -6,9 +6,9 @@ import type { ConformanceWorld } from '../world.ts'
 
 /** Seconds between the tries of a payin callback (gateway contract, "Payin callback"). */
 const INTERVALS = [60, 120, 180, 240, 300] as const
-/** A server that looks for what is due every few seconds keeps its schedule, too. */
+/** Allows for a server that looks for due callbacks only every few seconds. */
 const LEEWAY_S = 30
-/** A callback that came too early would have come by then. */
+/** A callback that comes too early would have arrived by then. */
 const QUIET_MS = 100
 
 const PAYIN = ['payOrderId', 'amount', 'mchId', 'mchOrderNo', 'backType', 'channelCode', 'status'] as const
@@ -122,7 +122,7 @@ async function firstAbout(
   return told
 }
 
-/** Whether a callback comes again at the contract's intervals when time is made to pass, each not much too early. */
+/** Checks, as time is moved forward, that a callback comes again at the contract's intervals, never much too early. */
 async function repeatedAsTimePasses(
   { callbacks, patienceMs }: Subject,
   { mchOrderNo }: Taken,

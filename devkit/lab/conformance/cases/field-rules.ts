@@ -2,7 +2,7 @@ import type { Case } from '../case.ts'
 import { takesNone, withEach } from '../refusals.ts'
 import { WRONG } from '../wrong-values.ts'
 
-/** Gateway contract, "Limits": what both creations ask of a field. */
+/** Gateway contract, "Limits": the rules for a field that both creations share. */
 const OF_BOTH = [
   { field: 'amount', name: 'amount', about: 'amount is a positive integer of hundredths, a multiple of 100' },
   { field: 'phoneNumber', name: 'phone-number', about: 'phoneNumber is 10 digits, the first 6 to 9' },

@@ -21,7 +21,7 @@ const SHAPE: Shape = {
   notifyStatus: ['integer'],
 }
 
-/** A callback that nobody asked for would have come by then. */
+/** A callback that nobody requested would have arrived by then. */
 const QUIET_MS = 1_000
 
 /** Gateway contract, "Query payin order". */
@@ -139,7 +139,7 @@ function told(reply: Reply, { mchOrderNo, platformNo }: Taken): string {
   return 'every field'
 }
 
-/** Of voucherMap only the names: a payer's address may stand in it. */
+/** Shows only the names in voucherMap: it may contain a payer's address. */
 function features({ fields, types }: Reply): string {
   const names =
     types.get('voucherMap') === 'object' ? Object.keys(JSON.parse(fields.get('voucherMap') ?? '{}')) : []

@@ -4,7 +4,7 @@ import { refusesAll } from '../refusals.ts'
 import { codeOf, misshapen, succeeded } from '../reply.ts'
 import { TOO_LONG } from '../wrong-values.ts'
 
-/** In the form of a UTR of UPI, and of no payment. */
+/** Has the form of a UPI UTR, but belongs to no payment. */
 const NOBODYS_UTR = '000000000000'
 
 /** Gateway contract, "UTR recovery for a payin order". */

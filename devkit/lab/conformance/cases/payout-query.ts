@@ -123,7 +123,7 @@ export const payoutQuery: readonly Case[] = [
   },
 ]
 
-/** A callback says that it has ended. */
+/** Waits for the callback that reports the end. */
 async function ended(subject: Subject, payout: Taken): Promise<Reply> {
   const heard = await subject.callbacks.wait(payout.mchOrderNo, 1, subject.patienceMs)
   demand(heard.length > 0, 'no callback came')

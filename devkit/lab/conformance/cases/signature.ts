@@ -91,7 +91,7 @@ async function turnedAway(subject: Subject, sign: 'wrong' | 'none'): Promise<str
   return `refused: ${[...codes].join(', ')}`
 }
 
-/** A good request of every operation; of apply only where somebody can be paid. */
+/** A good request of every operation; of apply only if there is a beneficiary. */
 async function oneOfEach(subject: Subject): Promise<[Operation, Given][]> {
   const { mchOrderNo, platformNo } = await subject.payin()
   const payouts: [Operation, Given][] = subject.canBePaid

@@ -6,8 +6,8 @@ import type { Clock } from '../../../../src/platform/running/clock.ts'
 import type { Layout } from '../layout.ts'
 
 /**
- * Ends the servers of an earlier run of the same directory that are still there, because that run and its
- * watchdog were both killed or the watchdog is still at it. Resolves once they are gone.
+ * Ends the servers of an earlier run in the same directory that still run, because that run and its watchdog were
+ * both killed or the watchdog has not finished. Resolves once they are gone.
  */
 export async function endLeftovers(layout: Layout, clock: Clock): Promise<void> {
   const list = await readFile(layout.pids, 'utf8').catch(() => '')
@@ -36,7 +36,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Empty when there is no such process. A number alone proves nothing: the system gives it out again. */
+/** Empty if there is no such process. A pid alone proves nothing: the system reuses it. */
 function commandLine(pid: number): string {
   try {
     return process.platform === 'linux'

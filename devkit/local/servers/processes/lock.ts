@@ -2,16 +2,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** A directory that is this process's. */
+/** A directory that this process has locked. */
 export interface DirectoryLock {
-  /** Whoever wants the directory hears from now on that it will be free soon. */
+  /** From now on other processes that want the directory learn that it will be free soon. */
   announceStop(): void
   release(): void
 }
 
 /**
- * Takes the directory for this process, or throws an error that says which process has it. SQLite's file
- * lock is the kernel's: it ends with the process, however that ends, so there is no stale lock to take over.
+ * Locks the directory for this process, or throws an error that says which process has it. The kernel holds
+ * SQLite's file lock, so it ends with the process in every case and leaves no stale lock behind.
  */
 export function lockDirectory(dir: string): DirectoryLock {
   const holder = path.join(dir, 'stack.pid')

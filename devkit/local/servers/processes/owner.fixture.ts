@@ -1,4 +1,4 @@
-/** The process that owns a stack, for tests that end it in a hard way. Prints the pids, and what Ctrl-C did. */
+/** The process that owns a stack, for tests that kill it. Prints the pids, and what Ctrl-C did. */
 import { silentLogger } from '../../../../src/platform/log.ts'
 import { startStack } from '../stack.ts'
 
@@ -10,6 +10,6 @@ const stack = await startStack({
   ports: 'any',
   log: silentLogger,
 })
-// Before it says that it is up: the test may press Ctrl-C at once.
+// Before it reports that it is up: the test may press Ctrl-C at once.
 process.on('SIGINT', () => process.stdout.write('interrupted\n'))
 process.stdout.write(`${JSON.stringify({ pids: stack.pids, databaseUrl: stack.databaseUrl })}\n`)

@@ -6,10 +6,10 @@ import { writeWhole } from './write-whole.ts'
 const USUAL = { postgres: 5432, kafka: 9092, kafkaController: 9093, registry: 8081, sandbox: 8790 }
 export type PortName = keyof typeof USUAL
 
-/** `usual`: the ports that everybody knows, if free. `any`: leave those to others. */
+/** `usual`: the well-known ports, if free. `any`: leave those to others. */
 export type PortPreference = 'usual' | 'any'
 
-/** Which port each server listens on: the one it had before, or its usual one, or any that is free. */
+/** The port of each server: the one it had before, its usual one, or any that is free. */
 export class Ports {
   readonly #file: string
   readonly #remembered: Partial<Record<PortName, number>>
@@ -31,7 +31,7 @@ export class Ports {
     return new Ports(file, preference, JSON.parse(await readFile(file, 'utf8').catch(() => '{}')))
   }
 
-  /** Chooses a port that is free now; again for the same name when it was taken in the meantime. */
+  /** Chooses a port that is free now. Call it again with the same name if another program took the port meanwhile. */
   async choose(name: PortName): Promise<number> {
     this.#chosen.delete(name)
     const port = await this.#firstFree([this.#remembered[name], this.#usual[name]])
@@ -55,8 +55,8 @@ export class Ports {
 }
 
 /**
- * A port that is free now, from below the range that systems take outgoing ports from: a server that is down
- * for a moment must find its port free again, and a client that retries must not connect to itself.
+ * A port that is free now, below the range that systems use for outgoing connections: a server that is down for a
+ * moment must find its port free again, and a client that retries must not connect to itself.
  */
 export async function anyFreePort(): Promise<number> {
   for (;;) {
@@ -65,7 +65,7 @@ export async function anyFreePort(): Promise<number> {
   }
 }
 
-/** Whether nobody listens on the port of this machine, on the loopback address or on all of them. */
+/** Whether nobody listens on this port, on the loopback address or on all addresses. */
 export async function isFree(port: number): Promise<boolean> {
   return (await canListen(port)) && !(await answers(port))
 }
@@ -78,7 +78,7 @@ function canListen(port: number): Promise<boolean> {
   })
 }
 
-/** Some systems let one listen on 127.0.0.1 beside somebody who listens on every address. */
+/** Some systems let one process listen on 127.0.0.1 while another listens on every address. */
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port })

@@ -13,17 +13,17 @@ export interface Command {
   cwd?: string
 }
 
-/** What every server needs of the process that owns the stack. */
+/** What every server needs from the process that owns the stack. */
 export interface Host {
   watchdog: Watchdog
   clock: Clock
 }
 
-/** A server's process, in a process group of its own, writing to a log file of its own. */
+/** A server's process, in its own process group, with its own log file. */
 export class ServerProcess {
   readonly pid: number
   readonly logFile: string
-  /** Resolves when the process is gone, with how it ended. */
+  /** Resolves with how the process ended, once it is gone. */
   readonly exited: Promise<string>
   #gone = false
   readonly #child: ChildProcess
@@ -46,8 +46,8 @@ export class ServerProcess {
   }
 
   /**
-   * Starts `command` with its output in `logFile`; the log of the run before stays beside it as `.1`.
-   * Throws when the program cannot be executed.
+   * Starts `command` with its output in `logFile`; the previous log stays beside it as `.1`. Throws if the program
+   * cannot run.
    */
   static async spawn(
     command: Command,
@@ -76,7 +76,7 @@ export class ServerProcess {
     }
   }
 
-  /** Whether it has written `text` to its log yet; unlike an answer on a port, this is surely its own word. */
+  /** Whether it has written `text` to its log yet. Unlike an answer on a port, this surely comes from this process. */
   async said(text: string): Promise<boolean> {
     return (await readFile(this.logFile, 'utf8')).includes(text)
   }
@@ -85,7 +85,7 @@ export class ServerProcess {
     this.#child.kill(signal)
   }
 
-  /** Waits for the end, at most `ms`. Returns whether it came. */
+  /** Waits at most `ms` for the end. Returns whether it came. */
   async endsWithin(ms: number): Promise<boolean> {
     const giveUp = new AbortController()
     const late = delay(ms, false, { signal: giveUp.signal }).catch(() => false)
@@ -103,7 +103,7 @@ function keepPreviousLog(logFile: string): void {
   }
 }
 
-/** The last lines of a log, for the person who has to find out what went wrong. */
+/** The last lines of a log, for the person who looks for the cause. */
 export async function lastLines(logFile: string, count = 12): Promise<string> {
   const text = await readFile(logFile, 'utf8').catch(() => '(no log)')
   return text.trimEnd().split('\n').slice(-count).join('\n')

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { writeWhole } from './write-whole.ts'
 
 /**
- * Reads `+ PID SIGNAL` and `- PID` lines. When its input ends, because its parent closed it or died in any
- * way, it sends each process still on the list its signal, waits up to 10 s, and kills what is left.
+ * Reads `+ PID SIGNAL` and `- PID` lines. When its input ends, because its parent closed it or died in any way, it
+ * sends each process still on the list its signal, waits up to 10 s, and kills the rest.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -32,19 +32,19 @@ for each in $list; do kill -s KILL "\${each%%:*}" 2>/dev/null; done
 export interface Watchdog {
   guard(pid: number, endBy: EndBy): void
   release(pid: number): void
-  /** Ends it; whatever is still guarded is ended too. */
+  /** Ends the watchdog, and the processes it still guards. */
   close(): void
 }
 
-/** How a server is told to end: Postgres by INT (it does not wait for its clients then), the others by TERM. */
+/** The signal that ends a server: INT for Postgres (so that it does not wait for its clients), TERM for the others. */
 export type EndBy = 'INT' | 'TERM'
 
-/** `listFile` always holds the guarded processes, for the start after one in which the watchdog died too. */
+/** `listFile` always lists the guarded processes, for the next start if the watchdog died too. */
 export function startWatchdog(listFile: string): Watchdog {
-  // Its own process group, or the terminal's Ctrl-C and hang-up would end it together with its parent.
+  // Its own process group, so that the terminal's Ctrl-C and hang-up do not end it together with its parent.
   const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   shell.unref()
-  // A watchdog that somebody ended makes writes fail; the servers are still stopped in order by their owner.
+  // If somebody ended the watchdog, writes fail; the owner still stops the servers in order.
   shell.stdin.on('error', () => undefined)
   const guarded = new Map<number, EndBy>()
   const tell = (line: string) => {

@@ -3,11 +3,11 @@ import zlib from 'node:zlib'
 import { snappyUncompressor } from 'hysnappy'
 import { lz4Decompress } from './lz4.ts'
 
-/** In the order of Kafka's numbers for them. Source: Kafka documentation, "Record Batch", attributes. */
+/** In the order of Kafka's codec numbers. Source: Kafka documentation, "Record Batch", attributes. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
-/** What Kafka's producers may compress. Rejects when it comes to more than `limit` bytes, or is damaged. */
+/** Decompresses what Kafka's producers compress. Rejects if the content is damaged or exceeds `limit` bytes. */
 export async function decompress(bytes: Buffer, compression: Compression, limit: number): Promise<Buffer> {
   switch (compression) {
     case 'none':
@@ -24,8 +24,9 @@ export async function decompress(bytes: Buffer, compression: Compression, limit:
 }
 
 /**
- * It begins with the length of its content. Source: Snappy format description. `uncompress`: takes a millisecond to make, so
- * that the blocks of a batch share one, and no two batches do: it keeps what it had in hand.
+ * The data begins with the length of its content. Source: Snappy format description. `uncompress` takes a
+ * millisecond to create, so the blocks of a batch share one. Two batches never share one, because it keeps its last
+ * input.
  */
 function snappy(bytes: Buffer, limit: number, uncompress = snappyUncompressor()): Buffer {
   let length = 0

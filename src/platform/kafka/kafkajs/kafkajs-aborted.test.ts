@@ -8,7 +8,7 @@ type Story = { log: { message: BatchMessage; isAborted: boolean }[]; aborted: Ab
 
 const LIKE_A_MARKER = Buffer.from([0, 0, 0, 0])
 
-/** What three producers do in turns, and how a broker keeps and lists it: a transaction when it ends. */
+/** What three producers do in turns, and how a broker keeps and lists it: a broker lists a transaction when it ends. */
 function storyOf(turns: readonly { producer: number; act: 'send' | 'commit' | 'abort' }[]): Story {
   const log: Story['log'] = []
   const aborted: AbortedTransaction[] = []
@@ -32,7 +32,7 @@ function storyOf(turns: readonly { producer: number; act: 'send' | 'commit' | 'a
   return { log: log.filter((entry) => !unended.has(entry)), aborted }
 }
 
-test('of transactions that overlap in any way, what was committed is handed on, and nothing else, wherever reading begins', () => {
+test('however transactions overlap, exactly the committed records are passed on, wherever reading begins', () => {
   const turn = fc.record({
     producer: fc.nat(2),
     act: fc.constantFrom('send' as const, 'send' as const, 'commit' as const, 'abort' as const),
@@ -42,7 +42,7 @@ test('of transactions that overlap in any way, what was committed is handed on, 
       const { log, aborted } = storyOf(turns)
       const read = log.slice(from)
       const markers = log.filter(({ message }) => message.isControlRecord).map(({ message }) => message)
-      // A broker lists those that end behind where reading begins.
+      // A broker lists the transactions that end after the offset where reading begins.
       const listed = aborted.filter(({ producerId, firstOffset }) => {
         const end = markers.find(
           ({ offset, batchContext }) =>

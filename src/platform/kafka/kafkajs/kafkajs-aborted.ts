@@ -7,15 +7,15 @@ type FetchedResponse = { responses: { partitions: FetchedPartition[] }[] }
 type FetchAnswer = { parse(fetched: FetchedResponse): Promise<FetchedResponse> }
 
 const require = createRequire(import.meta.url)
-/** From the first that tells of transactions up to the last that KafkaJS speaks. */
+/** From the first version that reports transactions to the last that KafkaJS speaks. */
 const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
 let done = false
 
 /**
- * KafkaJS 2.2.4 hands on records of aborted transactions where several transactions overlap, or one of their records has
- * the key of an abort marker, as its list of them is not sorted and it looks at one entry for each record. They are
- * left out here before it looks, with an empty list for it. Nor does it hand anybody a fetch of which nothing is left: so that
- * the store hears how far was read, the last message of a fetch always comes.
+ * KafkaJS 2.2.4 passes on records of aborted transactions if several transactions overlap, or if one of their
+ * records has the key of an abort marker: its list of them is not sorted, and it looks at one entry per record.
+ * payoutd removes these records first and gives KafkaJS an empty list. KafkaJS also drops a fetch of which nothing
+ * is left. So that the store learns how far was read, the last message of a fetch always arrives.
  */
 export function leaveOutAborted(): void {
   if (done) return
@@ -37,8 +37,8 @@ export function leaveOutAborted(): void {
 }
 
 /**
- * The same messages, those of aborted transactions as control records, which nobody is handed: their offsets count.
- * `messages` are in the order of their offsets, `aborted` in any.
+ * Returns the same messages, with those of aborted transactions turned into control records: KafkaJS passes them to
+ * nobody, but their offsets count. `messages` are sorted by offset, `aborted` may be in any order.
  */
 export function passOverAborted(
   messages: BatchMessage[],

@@ -3,20 +3,21 @@ import zlib from 'node:zlib'
 import { ExpectedFailure } from '../../expected-failure.ts'
 import { type BatchMessage, LIMITS, readRecordBatch } from './record-batch.ts'
 
-/** KafkaJS's reader of a partition's part of a fetch: some batches, the last of which may be cut off. */
+/** KafkaJS's reader of one partition's part of a fetch: some batches, the last of which may be cut off. */
 type FetchedBatches = { buffer: Buffer; offset: number }
 
 const require = createRequire(import.meta.url)
 const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
-/** Offset and length stand before what the length counts. */
+/** Offset and length come before what the length counts. */
 const BEFORE = 12
 
 /** How many bytes of a fetch have been unpacked. */
 const unpacked = new WeakMap<FetchedBatches, number>()
 
 /**
- * KafkaJS 2.2.4 reads gzip alone, without a bound, and one batch that it cannot decode stops its consumer for ever:
- * so its decoder of record batches is replaced by ours. It asks for it when it decodes the first fetch.
+ * KafkaJS 2.2.4 reads only gzip, without a size limit, and one batch that it cannot decode stops its consumer for
+ * ever. So payoutd replaces its decoder of record batches. KafkaJS loads the decoder when it decodes the first
+ * fetch.
  */
 export function readAllBatches(): void {
   if (!('zstdDecompress' in zlib))
@@ -30,7 +31,7 @@ async function nextBatch(fetched: FetchedBatches): Promise<{ records: BatchMessa
   const { buffer, offset } = fetched
   const end = offset + BEFORE + buffer.readInt32BE(offset + 8)
   const before = unpacked.get(fetched) ?? 0
-  // What is left out is fetched again, next: so memory holds so much of a partition, and one batch more.
+  // The next fetch returns what is left out here: memory holds this much of a partition, plus one batch.
   if (end > buffer.length || before > LIMITS.bytes) throw partial()
   fetched.offset = end
   const records = await readRecordBatch(buffer.subarray(offset, end))
@@ -38,7 +39,7 @@ async function nextBatch(fetched: FetchedBatches): Promise<{ records: BatchMessa
   return { records }
 }
 
-/** About what a record and a header take beside their bytes: a thousand empty ones are a few bytes in Kafka. */
+/** Roughly what a record and a header take beside their bytes: a thousand empty ones are a few bytes in Kafka. */
 const RECORD_BYTES = 400
 const HEADER_BYTES = 200
 
@@ -52,7 +53,7 @@ function bytesOf({ key, value, headers = {} }: BatchMessage): number {
   return bytes
 }
 
-/** What KafkaJS takes for a batch that is cut off. */
+/** The error by which KafkaJS recognizes a batch that is cut off. */
 function partial(): Error {
   const error = new Error('the rest is left for the next fetch')
   error.name = 'KafkaJSPartialMessageError'

@@ -15,7 +15,7 @@ import { kafkaPing } from '../ping.ts'
 import { createPublisher } from '../producer.ts'
 import { readTopics } from '../reader.ts'
 
-/** `use` rejects where Kafka does not answer. */
+/** `use` rejects if Kafka does not answer. */
 type UsedClient = { use(): Promise<unknown>; stop(): Promise<unknown> }
 
 const CLIENTS: Readonly<Record<string, (connection: KafkaConnection, topic: string) => UsedClient>> = {
@@ -64,7 +64,7 @@ const CLIENTS: Readonly<Record<string, (connection: KafkaConnection, topic: stri
 
 suite('sockets of a Kafka client', { concurrency: true }, () => {
   for (const [kind, make] of Object.entries(CLIENTS)) {
-    test(`a ${kind} that was stopped leaves no socket at a broker that never answered`, async (t) => {
+    test(`a stopped ${kind} leaves no socket at a broker that never answered`, async (t) => {
       const { port, asked } = await silentBroker(t)
       const { connection, opened } = connectionTo(t, port)
       const client = make(connection, 'any')
@@ -74,7 +74,7 @@ suite('sockets of a Kafka client', { concurrency: true }, () => {
       await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
     })
 
-    test(`a ${kind} that was stopped leaves no socket at a broker that fell silent`, async (t) => {
+    test(`a stopped ${kind} leaves no socket at a broker that fell silent`, async (t) => {
       const topic = await newTopic()
       const filler = createPublisher('test', kafka(), silentLogger)
       await filler.publish([{ topic, key: null, value: Buffer.from('a') }])
@@ -92,7 +92,7 @@ suite('sockets of a Kafka client', { concurrency: true }, () => {
   }
 
   for (const kind of ['ping', 'partition log']) {
-    test(`a ${kind} that asked a silent broker in vain holds no socket until it asks again`, async (t) => {
+    test(`a ${kind} that got no answer from a silent broker holds no socket until it asks again`, async (t) => {
       const { port } = await silentBroker(t)
       const { connection, opened } = connectionTo(t, port)
       const client = CLIENTS[kind]?.(connection, 'any') as UsedClient
@@ -103,7 +103,7 @@ suite('sockets of a Kafka client', { concurrency: true }, () => {
     })
   }
 
-  test('a client that goes on asking a silent broker keeps no socket that it has given up', async (t) => {
+  test('a client that keeps asking a silent broker keeps no abandoned socket', async (t) => {
     const { port } = await silentBroker(t)
     const { connection, opened } = connectionTo(t, port)
     const connecting = kafkaFor(connection, silentLogger, t.signal).admin().connect()
@@ -115,7 +115,7 @@ suite('sockets of a Kafka client', { concurrency: true }, () => {
   })
 })
 
-/** A broker that takes connections, answers nothing and closes none. `asked`: it got a first request. */
+/** A broker that accepts connections, answers nothing and closes none. `asked`: it got a first request. */
 async function silentBroker(t: TestContext): Promise<{ port: number; asked: Promise<void> }> {
   const { promise: asked, resolve } = Promise.withResolvers<void>()
   const taken: Socket[] = []
@@ -130,7 +130,7 @@ async function silentBroker(t: TestContext): Promise<{ port: number; asked: Prom
   return { port: (server.address() as AddressInfo).port, asked }
 }
 
-/** Whatever broker is named, the connection leads to that port. */
+/** Every connection leads to that port, whatever broker it names. */
 function connectionTo(t: TestContext, port: number): { connection: KafkaConnection; opened: Socket[] } {
   const opened: Socket[] = []
   t.after(() => {

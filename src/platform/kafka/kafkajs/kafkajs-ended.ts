@@ -6,14 +6,15 @@ const require = createRequire(import.meta.url)
 const kafkajsOwn = require('kafkajs/src/network/socketFactory.js') as () => ISocketFactory
 
 /**
- * KafkaJS 2.2.4 connects anew for what is asked of a client while it disconnects, or afterwards, and never closes that
- * connection: it would keep its place at the broker, and this process alive. These sockets end with their client. What it
- * closes, it closes at this end alone, and a silent broker never closes the other: these are closed with all that was written.
+ * If KafkaJS 2.2.4 gets a request while or after it disconnects, it connects again and never closes that
+ * connection: it would keep its slot at the broker and keep this process alive. payoutd ends these sockets with
+ * their client. KafkaJS closes a socket at its own end only, and a silent broker never closes the other end:
+ * payoutd destroys such a socket once everything is written.
  */
 export function socketsUntil(ended: AbortSignal, create: ISocketFactory = kafkajsOwn()): ISocketFactory {
   const open = new Set<Socket>()
   const end = () => {
-    // Of an error KafkaJS hears, and gives up what waits for an answer; what it has closed itself needs none.
+    // An error makes KafkaJS abandon requests that wait for an answer. Sockets that it has closed itself need none.
     for (const socket of open)
       socket.destroy(socket.writableEnded ? undefined : new Error('the client was ended'))
   }

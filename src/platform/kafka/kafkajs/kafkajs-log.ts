@@ -2,15 +2,15 @@ import { type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from '../../log.ts'
 
 /**
- * What KafkaJS reports as an error or a warning although it deals with it by itself (whenever a broker or a
- * group starts), or although its caller reports it too.
+ * What KafkaJS reports as an error or a warning although it handles it (whenever a broker or a group starts), or
+ * although its caller reports it too.
  */
 const ROUTINE =
   /rebalanc|re-joining|coordinator|Response without match|Offset out of range|Failed to connect to|^Crash:/i
 
 /**
- * KafkaJS reports to our log. Nothing of it is an error here: what it gives up on reaches its caller as an
- * exception, and is logged there. `Connection` lines come many a second while a broker is away.
+ * Sends KafkaJS's reports to our log. None is an error here: when KafkaJS gives up, its caller gets an exception
+ * and logs it. While a broker is away, KafkaJS writes many `Connection` lines a second.
  */
 export const logCreator =
   (log: Logger) =>

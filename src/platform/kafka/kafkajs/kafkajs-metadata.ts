@@ -15,14 +15,14 @@ type OffsetManager = {
 
 const require = createRequire(import.meta.url)
 const VERSIONS = [0, 1, 2, 3, 4, 5, 6]
-/** How soon KafkaJS asks again who leads a partition that has no leader; else it would after five minutes. */
+/** How soon KafkaJS asks again which broker leads a partition without a leader; by default after five minutes. */
 const ASK_AGAIN_MS = 1_000
 let done = false
 
 /**
- * One partition without a leader makes KafkaJS 2.2.4 throw away all that a broker tells of topics, so that nobody reads
- * or writes the others. Now it keeps that partition, led by broker -1: nothing is fetched from it until it has a leader,
- * and whoever publishes to it, or asks for its offsets, meets an error.
+ * If one partition has no leader, KafkaJS 2.2.4 discards all that a broker reports about topics, so that nobody can
+ * read or write the others. With this change it keeps that partition, led by broker -1: it fetches nothing from it
+ * until it has a leader, and publishing to it, or asking for its offsets, fails with an error.
  */
 export function keepPartitionsWithoutLeader(): void {
   if (done) return
@@ -36,14 +36,14 @@ export function keepPartitionsWithoutLeader(): void {
   prototype.resolveOffsets = function () {
     const all = this.memberAssignment
     this.memberAssignment = withLeader(all, this.cluster)
-    // Which partitions it is about it takes from there at once, and what comes later from the answers.
+    // KafkaJS takes the list of partitions from there at once, and later changes from the answers.
     const resolving = resolve.call(this)
     this.memberAssignment = all
     return resolving
   }
 }
 
-/** Without what is wrong with a partition: what is wrong with a topic is still thrown. */
+/** Ignores errors of a partition; errors of a topic still throw. */
 function exceptPartitions(parse: Response['parse']): Response['parse'] {
   return async (metadata) => {
     await parse({

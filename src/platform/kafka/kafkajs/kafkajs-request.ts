@@ -3,7 +3,7 @@ import Decoder from 'kafkajs/src/protocol/decoder.js'
 // @ts-expect-error: inside KafkaJS, not part of its types
 import Encoder from 'kafkajs/src/protocol/encoder.js'
 
-/** KafkaJS's own, as far as it is used. */
+/** KafkaJS's own reader, as far as payoutd uses it. */
 export type Reader = {
   buffer: Buffer
   offset: number
@@ -31,7 +31,7 @@ export type Broker = {
   connectionPool: { send<Answer>(protocolRequest: object): Promise<Answer> }
 }
 
-/** A request that KafkaJS 2.2.4 does not speak, or not in this version. */
+/** A request that KafkaJS 2.2.4 does not support, or not in this version. */
 export type Request<Answer> = {
   apiKey: number
   apiVersion: number
@@ -40,7 +40,7 @@ export type Request<Answer> = {
   read: (from: Reader) => Answer
 }
 
-/** Asks a broker in the form of KafkaJS's own requests. Null: this Kafka does not speak that version. */
+/** Sends a request in the form of KafkaJS's own. Null: this Kafka does not support that version. */
 export async function ask<Answer>(
   { versions, connectionPool }: Broker,
   { apiKey, apiVersion, apiName, write, read }: Request<Answer>,

@@ -5,14 +5,14 @@ type Seed = { connect(): Promise<void> }
 type BrokerPool = { seedBroker: Seed; createSeedBroker(): Promise<void> }
 
 const require = createRequire(import.meta.url)
-/** What KafkaJS says of a connection that is closed at once, and of one that answers nothing. */
+/** KafkaJS's errors for a connection that is closed at once, and for one that gets no answer. */
 const AWAY = new Set(['KafkaJSConnectionClosedError', 'KafkaJSRequestTimeoutError'])
 let done = false
 
 /**
- * KafkaJS 2.2.4 goes on to the next of the brokers that it was given only where one refuses the connection. One that takes
- * it and closes it (a broker that is down behind a proxy) or answers nothing (a frozen one) it tried again and again, and
- * every new client begins with the first. Now it goes on from those as well.
+ * KafkaJS 2.2.4 tries the next broker of its list only if one refuses the connection. If a broker accepts and
+ * closes it (a broker that is down behind a proxy) or never answers (a frozen one), KafkaJS tries the same broker
+ * again and again, and every new client begins with the first. With this change it moves on from those as well.
  */
 export function goOnToTheNextBroker(): void {
   if (done) return

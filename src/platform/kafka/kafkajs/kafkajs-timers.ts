@@ -8,9 +8,9 @@ const schedule = queue.scheduleCheckPendingRequests
 let done = false
 
 /**
- * After every response KafkaJS 2.2.4 sets a timer to look for waiting requests, also when none waits and no
- * throttle is on; its delay is then about -1.7e12 ms, for which Node 24 prints a TimeoutNegativeWarning.
- * There is nothing to look for, so no timer is set.
+ * After every response KafkaJS 2.2.4 sets a timer to look for waiting requests, even if none waits and no throttle
+ * is on. Its delay is then about -1.7e12 ms, for which Node 24 prints a TimeoutNegativeWarning. There is nothing to
+ * look for, so this sets no timer.
  */
 export function stopNegativeTimers(): void {
   if (done) return

@@ -4,9 +4,9 @@ import type { Cluster } from './topic-id.ts'
 type EpochRequest = { topic: string; partition: number; epoch: number }
 
 /**
- * Where a partition's log ends, as its leader has it now, of what was written under an epoch or before: what had been read
- * beyond that Kafka has lost, whatever stands at those offsets now. Null: this Kafka does not tell. Throws where another
- * broker leads.
+ * Where a partition's log ends, by its leader now, for records written under an epoch or before. If a consumer had
+ * read beyond that, Kafka has lost those records, whatever stands at their offsets now. Null: this Kafka does not
+ * report it. Throws if another broker leads.
  */
 export async function endOfEpoch(
   cluster: Cluster,
@@ -16,7 +16,10 @@ export async function endOfEpoch(
   return ask(await cluster.findBroker({ nodeId: String(leader) }), requestFor(asked))
 }
 
-/** OffsetForLeaderEpoch (KIP-320), which KafkaJS 2.2.4 does not speak. From version 3 on whoever may read a topic may ask. */
+/**
+ * OffsetForLeaderEpoch (KIP-320), which KafkaJS 2.2.4 does not support. From version 3 on, read access to a topic
+ * is enough.
+ */
 const requestFor = (asked: EpochRequest): Request<bigint | null> => ({
   ...{ apiKey: 23, apiVersion: 3, apiName: 'OffsetForLeaderEpoch' },
   write: (to) =>

@@ -1,6 +1,6 @@
 const MAGIC = 0x184d2204
 
-/** What is decompressed so far; never more than `limit` bytes. */
+/** The output so far; never more than `limit` bytes. */
 class Output {
   readonly #limit: number
   #bytes = Buffer.allocUnsafe(64 * 1024)
@@ -16,7 +16,7 @@ class Output {
     this.length += bytes.length
   }
 
-  /** Writes again what stands `distance` bytes before the end; it may be part of what is written by that. */
+  /** Repeats the bytes from `distance` before the end; the copy may overlap what it writes. */
   repeat(distance: number, length: number): void {
     if (distance === 0 || distance > this.length) throw new Error('LZ4: a match before the beginning')
     this.#makeRoom(length)
@@ -41,8 +41,8 @@ class Output {
 }
 
 /**
- * The content of one LZ4 frame. Throws when it has more than `limit` bytes, or is no whole frame. Checksums are not
- * looked at. Source: LZ4 Frame Format 1.6.4, LZ4 Block Format.
+ * The content of one LZ4 frame. Throws if it exceeds `limit` bytes or the frame is not whole. Does not check
+ * checksums. Source: LZ4 Frame Format 1.6.4, LZ4 Block Format.
  */
 export function lz4Decompress(frame: Buffer, limit: number): Buffer {
   if (frame.readUInt32LE(0) !== MAGIC) throw new Error('LZ4: no frame')
@@ -65,10 +65,10 @@ export function lz4Decompress(frame: Buffer, limit: number): Buffer {
   }
 }
 
-/** Sequences of literals and a match; the last one has literals alone. */
+/** Sequences of literals and a match; the last one has only literals. */
 function readBlock(block: Buffer, output: Output): void {
   let at = 0
-  /** A length that stands in four bits, and in as many bytes behind as it takes. */
+  /** A length that starts in four bits and continues in as many bytes as it needs. */
   const lengthFrom = (bits: number): number => {
     let length = bits
     if (bits < 15) return length

@@ -1,6 +1,7 @@
 /**
- * Batches of the same 20 messages as librdkafka 2.16 compressed them, taken from the broker's log: key `acme:p<i>`, value
- * `payout <i> of acme, ₹<100 i>, to be paid by Friday`, headers `traceparent` (`00-<i>`) and `twice` (`a`, `b`).
+ * Batches of the same 20 messages as librdkafka 2.16 compressed them, copied from the broker's log: key
+ * `acme:p<i>`, value `payout <i> of acme, ₹<100 i>, to be paid by Friday`, headers `traceparent` (`00-<i>`) and
+ * `twice` (`a`, `b`).
  */
 export const LIBRDKAFKA = {
   gzip: 'AAAAAAAAAAAAAAHTAAAAAAJtpFekAAEAAAATAAABoa4ntAAAAAGhrie0E///////////////////AAAAFB+LCAAAAAAAAAON079qAkEQx/FTROSQQ0RERGQRsTKwe/8vD5BnSJEiq17AIvGQC8E2z5Qi6fIseZKsy87CuFtMNTDF51v9vjpBEERy/1rfN/yxkZfTe8s4O72w62/L/j5/+Ja1J7arWSOPB7a7sIfz8SAv/Wl7lvu6kef6rR1wfsfD9uO4r7vS3N13J+h2jS2ejC2QLThVFx691zN6DHqM9Jisxx693zd6AnqC9ISsJx59MDB6CnqK9JSspx49DI2egZ4hPSPrmUcfDo2eg54jPSfruUePIqMXoBdIL8h64dFHI6OXoJdIL8l66dHHY6NXoFdIr8h6dav/doLJZGTWxJ9hTvx2T5RAeB2Us1dVmE6hIGzhZrG0yeqCs1lVmM2gENsCXq2gzVYXnN2qwnwOhcQW8HIFbbq64GxXFRYLKKS2gNcraPPVBWe/qrBcQiGzBbxgQZuwLjgbVgXGoJDbAl6xoM1YF5wdq8JqBYXCFvCSBW3KuuBsWRXWayiUtoDXLGhz1gVnz6qw2UChsgW8aEGbtC44m/4Hyo5J1H4HAAA=',

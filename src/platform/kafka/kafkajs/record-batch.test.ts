@@ -10,7 +10,7 @@ const fixtures = Object.entries(LIBRDKAFKA).map(
   ([name, base64]) => [name as Compression, Buffer.from(base64, 'base64')] as const,
 )
 
-test('what librdkafka compressed with gzip, snappy, lz4 and zstd is read, message by message', async () => {
+test('batches that librdkafka compressed with gzip, snappy, lz4 and zstd are read, message by message', async () => {
   for (const [name, batch] of fixtures) {
     assert.equal(COMPRESSIONS[batch.readInt16BE(21) & 7], name)
     const messages = await readRecordBatch(batch)
@@ -66,7 +66,7 @@ const only = async (batch: Buffer) => {
   return message
 }
 
-test('a few hundred bytes that stand for gigabytes are one unreadable message at the last offset', async () => {
+test('a few hundred bytes that unpack to gigabytes are one unreadable message at the last offset', async () => {
   const zeros = record(0, Buffer.alloc(LIMITS.bytes), 0)
   for (const [compression, packed] of [
     ['gzip', zlib.gzipSync(zeros)],
@@ -80,7 +80,7 @@ test('a few hundred bytes that stand for gigabytes are one unreadable message at
       new RegExp(`a batch \\(${compression}\\) of the offsets 100 to 102 cannot`),
     )
   }
-  // LZ4: a match of the byte before, as long as wished: 255 more for each byte.
+  // LZ4: a match of the byte before, of any length: 255 more for each byte.
   const lz4 = Buffer.concat([
     Buffer.of(0x1f, 0, 1, 0),
     Buffer.alloc(LIMITS.bytes / 255 + 1, 255),
@@ -94,13 +94,13 @@ test('a few hundred bytes that stand for gigabytes are one unreadable message at
   assert.match((await only(batchOf('snappy', 1, snappy)))?.unreadable?.detail ?? '', /Snappy: more than/)
 })
 
-test('more messages than KafkaJS can take in at once are unreadable, however small they are', async () => {
+test('more messages than KafkaJS can take at once are unreadable, however small they are', async () => {
   const count = LIMITS.records + 1
   const records = Buffer.concat(Array.from({ length: count }, (_, i) => record(i, Buffer.alloc(0), 0)))
   assert.match((await only(batchOf('none', count, records)))?.unreadable?.detail ?? '', /50001 records/)
 })
 
-/** Records without compression that name offsets of their own, in a batch of 100 up to and with `last`. */
+/** Uncompressed records that name their own offsets, in a batch from 100 to `last` inclusive. */
 const batchFrom100 = (offsets: readonly number[], last: number): Buffer => {
   const all = offsets.map((offset) => record(offset, Buffer.from(`${offset}`), 0))
   const batch = batchOf('none', offsets.length, Buffer.concat(all))
@@ -108,7 +108,7 @@ const batchFrom100 = (offsets: readonly number[], last: number): Buffer => {
   return batch
 }
 
-test('whatever offsets its records have, a batch ends where its header says, and none is outside of it', async () => {
+test('whatever offsets its records have, a batch ends where its header says, and no record lies outside it', async () => {
   const far = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
   const near = fc.integer({ min: -3, max: 8 })
   const some = fc.array(fc.oneof(near, far), { maxLength: 8 })
@@ -133,7 +133,7 @@ test('whatever offsets its records have, a batch ends where its header says, and
   )
 })
 
-test('a message with thousands of headers is unreadable by itself, and soon; its neighbours are read', async () => {
+test('a message with thousands of headers is unreadable, found quickly, and its neighbours are read', async () => {
   const records = [
     record(0, Buffer.from('a'), 2),
     record(1, Buffer.from('b'), 50_000),
@@ -152,7 +152,7 @@ test('a message with thousands of headers is unreadable by itself, and soon; its
   )
 })
 
-test('a batch with very many headers in all is unreadable as a whole, and soon', async () => {
+test('a batch with too many headers in all is unreadable as a whole, and found quickly', async () => {
   const records = Array.from({ length: 10_000 }, (_, i) => record(i, Buffer.alloc(0), 30))
   const batch = batchOf('gzip', 10_000, zlib.gzipSync(Buffer.concat(records)))
   const began = performance.now()
@@ -200,7 +200,7 @@ test('damaged batches of every kind are unreadable, and never throw or hang', as
   assert.ok(performance.now() - began < 20_000)
 })
 
-test('snappy in very many blocks is read as soon as in few', async () => {
+test('snappy in very many blocks is read as fast as in few', async () => {
   const block = Buffer.of(1, 0, 0x61)
   const began = performance.now()
   assert.equal((await decompress(xerial(...Array(50_000).fill(block)), 'snappy', 50_000)).length, 50_000)

@@ -3,22 +3,23 @@ import type { Unreadable } from '../records.ts'
 import { COMPRESSIONS, decompress } from './decompress.ts'
 
 /**
- * What one batch may come to. Producers fill batches of a megabyte before they compress them, so nobody who means
- * well comes near; a few hundred bytes of zstd can stand for gigabytes, KafkaJS cannot take in more records at once, and
- * each header takes a hundred times the two bytes that it may have. `headers`: of one record; `allHeaders`: of the batch.
+ * Limits of one batch. Producers fill batches of a megabyte before they compress them, so no honest producer comes
+ * near. But a few hundred bytes of zstd can unpack to gigabytes, KafkaJS cannot take more records at once, and each
+ * header, two bytes at least, takes a hundred times as much memory. `headers`: of one record; `allHeaders`: of the
+ * batch.
  */
 export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100, allHeaders: 250_000 }
 
-/** Of magic byte, length and the rest, up to the first record. Source: Kafka documentation, "Record Batch". */
+/** From magic byte and length up to the first record. Source: Kafka documentation, "Record Batch". */
 const HEADER = 61
 const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x07]
 
-/** A message as KafkaJS makes it, with what it takes to leave out those of aborted transactions. */
+/** A message as KafkaJS creates it, plus what payoutd needs to leave out aborted transactions. */
 export type BatchMessage = KafkaMessage & {
   isControlRecord: boolean
-  /** No record, but the end of what was fetched. */
+  /** Marks the end of what was fetched, not a record. */
   isPassedOver?: boolean
-  /** Of the leader that wrote it; null: it had none. */
+  /** The epoch of the leader that wrote it; null: it had none. */
   leaderEpoch: number | null
   batchContext: { producerId: string; inTransaction: boolean }
   /** Why `value` is not what the producer wrote. */
@@ -26,11 +27,12 @@ export type BatchMessage = KafkaMessage & {
 }
 
 /**
- * The messages of one whole record batch. One that cannot be decompressed or decoded within LIMITS is one message at
- * its last offset, which says so: a partition does not stop at it. The broker writes the offsets of the header, and does
- * not look at those that the producer wrote into records without compression: a batch where one is outside of it, or
- * not behind the one before, cannot be read either. The last message always has the last offset: where no record has
- * it (compaction), that is a control record, which nobody is handed, so that reading goes on behind the batch.
+ * The messages of one whole record batch. If payoutd cannot decompress or decode a batch within LIMITS, it returns
+ * one message at the last offset that says so: the partition does not stop there. The broker writes the offsets of
+ * the header but does not check those that a producer wrote into uncompressed records. A batch is also unreadable
+ * if one of its offsets lies outside it or does not follow the one before. The last message always has the last
+ * offset: if no record has it (compaction), it is a control record, which reaches nobody, so that reading goes on
+ * after the batch.
  */
 export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
   const context = contextOf(batch)
@@ -102,7 +104,7 @@ const passedOver = (context: Context): BatchMessage => ({
   isControlRecord: true,
 })
 
-/** `left`: how many headers the batch may have beside those that were read. */
+/** `left`: how many more headers the batch may have. */
 function readRecord(batch: Cursor, context: Context, left: { headers: number }): BatchMessage {
   const record = new Cursor(batch.take(batch.number()))
   record.take(1)
@@ -129,7 +131,7 @@ function readRecord(batch: Cursor, context: Context, left: { headers: number }):
   return read
 }
 
-/** Reads forward, and throws rather than beyond the end. */
+/** Reads forward, and throws instead of reading past the end. */
 class Cursor {
   readonly #bytes: Buffer
   #at = 0

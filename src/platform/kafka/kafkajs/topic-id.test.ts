@@ -5,7 +5,7 @@ import { kafkaFor } from '../connection.ts'
 import { kafka, makeTopic, newTopic, remakeTopic } from '../kafka.fixture.ts'
 import { topicIds } from './topic-id.ts'
 
-test('a topic has an id, and another one when it was deleted and made again', async (t) => {
+test('a topic has an id, and a new one after it was deleted and created again', async (t) => {
   const topic = await newTopic(2)
   const ids = topicIds(kafkaFor(kafka(), silentLogger, t.signal))
   t.after(() => ids.close())
@@ -20,7 +20,7 @@ test('a topic has an id, and another one when it was deleted and made again', as
   assert.notEqual(second, first)
 })
 
-test('of a topic that does not exist there is no id, and it is not made', async (t) => {
+test('a missing topic has no id, and asking does not create it', async (t) => {
   const ids = topicIds(kafkaFor(kafka(), silentLogger, t.signal))
   t.after(() => ids.close())
   await assert.rejects(ids.idOf('nobody-made-this'), /error code 3/)

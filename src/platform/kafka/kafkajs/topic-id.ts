@@ -22,8 +22,9 @@ export type Cluster = {
 
 export interface TopicIds {
   /**
-   * The id that Kafka gave a topic when it was made, as Kafka's own tools print it; null: this Kafka gives none
-   * (before 2.8). A topic that was deleted and made again has another. Throws where there is no such topic.
+   * The id that Kafka gave a topic when it was created, as Kafka's own tools print it; null: this Kafka has no
+   * topic ids (before 2.8). A topic that was deleted and created again has another id. Throws if there is no such
+   * topic.
    */
   idOf(topic: string): Promise<string | null>
   close(): Promise<void>
@@ -31,7 +32,7 @@ export interface TopicIds {
 
 const NO_ID = Buffer.alloc(16)
 
-/** Connects with the first question. */
+/** Connects on the first request. */
 export function topicIds(kafka: Kafka): TopicIds {
   const cluster = clusterOf(kafka)
   let connected: Promise<void> | undefined
@@ -54,10 +55,10 @@ export function topicIds(kafka: Kafka): TopicIds {
   }
 }
 
-/** Where a partition ends: before the first transaction that is open, or behind all that its replicas have. */
+/** Where a partition ends: before the first open transaction, or after all that its replicas have. */
 type Isolation = 'committed' | 'uncommitted'
 
-/** KafkaJS keeps the way to its brokers to itself. */
+/** KafkaJS does not expose how it reaches its brokers. */
 export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
@@ -71,18 +72,18 @@ export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Clu
   })
 }
 
-/** Metadata about one topic. Ids come with version 10 (KIP-516), and KafkaJS 2.2.4 speaks version 6. */
+/** Metadata about one topic. Ids came with version 10 (KIP-516); KafkaJS 2.2.4 supports version 6. */
 const metadataOf = (topic: string): Request<string> => ({
   ...{ apiKey: 3, apiVersion: 10, apiName: 'Metadata' },
   write: (to) =>
     to
       .writeUVarInt(0) // no tagged fields in the header
       .writeUVarInt(1 + 1) // one topic
-      .writeInt64('0') // whose id is not known yet
+      .writeInt64('0') // with an id not known yet
       .writeInt64('0')
       .writeUVarIntString(topic)
       .writeUVarInt(0)
-      .writeBoolean(false) // do not make it
+      .writeBoolean(false) // do not create it
       .writeBoolean(false)
       .writeBoolean(false)
       .writeUVarInt(0),
