@@ -235,7 +235,7 @@ test('a payment that a person found by its UTR has nothing of the order that is 
     ['632611200001', ['AP2', 500n]],
   ] as const) {
     await decided(ledger, 'p-1', (before) => ({
-      change: { before, after: become(before, 'review', { ...known, utr }), source: 'QUERY', exchange: null },
+      change: { before, after: { ...before, ...known, utr }, source: 'QUERY', exchange: null },
     }))
     const would = await previewResolve({ ...DECIDED, resolution: PAID }, ledger.db)
     assert.ok(would.kind === 'resolved')

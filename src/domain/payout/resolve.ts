@@ -1,5 +1,6 @@
 import type { Instant } from '../instant.ts'
 import { scrub, scrubName, words } from '../mask.ts'
+import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import type { Change, Payout } from './payout.ts'
 import { type GatewayPromises, withdrawnCode } from './send-again.ts'
 import { isOfPayment, mayHaveSeveral } from './several-orders.ts'
@@ -120,8 +121,11 @@ export function resolve(
   switch (resolution.kind) {
     case 'paid': {
       const { utr } = resolution
-      // What is known of one order is not about this payment where that may be of another.
-      const unnamed = mayHaveSeveral(payout) && !isOfPayment(payout, { agentpayOrderId: null, utr })
+      // The order that is known may be another one than was paid. What a published payment left known is that payment's.
+      const unnamed =
+        payout.reason !== END_PUBLISHED &&
+        mayHaveSeveral(payout) &&
+        !isOfPayment(payout, { agentpayOrderId: null, utr })
       const known = unnamed ? { agentpayOrderId: null, fee: null } : {}
       return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)
     }

@@ -310,7 +310,7 @@ for (const state of ['submitting', 'unknown'] as const) {
     const { askBy, state, decide } = await world(t, { first: { state: first.state, isUnderWay: true } })
     await askBy({ ...CURRENT, queryPolicy: promising })
     assert.deepEqual(await state(), ['review', 'proved-absent'])
-    assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
+    assert.deepEqual(await decide(), { refused: { kind: 'gateway-had-it', agentpayOrderId: null } })
   })
 }
 
