@@ -13,9 +13,9 @@ export const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolea
 export const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
 
 /** What names an order or its payment. */
-type Named = Pick<Payout, 'agentpayOrderId' | 'utr'>
+type OrderNames = Pick<Payout, 'agentpayOrderId' | 'utr'>
 
 /** Whether a statement names the payment that is known, by its order or by its UTR. */
-export const isOfPayment = (payment: Named, { agentpayOrderId, utr }: Named): boolean =>
+export const isOfPayment = (payment: OrderNames, { agentpayOrderId, utr }: OrderNames): boolean =>
   (agentpayOrderId !== null && agentpayOrderId === payment.agentpayOrderId) ||
   (utr !== null && payment.utr !== null && isSameUtr(utr, payment.utr))

@@ -27,7 +27,7 @@ const MOST_WAITING = 5_000
  * The same of one merchant, and less than half of the connections that the endpoint has: where its rows are locked, its callbacks
  * leave room for those of others.
  */
-const MOST_OF_ONE = 200
+const MOST_OF_ONE = 500
 /** The same of those for merchants that are in no settings: anybody can send them. */
 const MOST_STRANGERS = 4
 
