@@ -15,7 +15,8 @@ import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
 
 /**
- * `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. `shown`: how much evidence there is, as far as whoever decides was shown; null: nobody was asked.
+ * `anomalyId`: the anomaly in which the gateway reports that the transfer came back; null: the only one there is. `shown`: how
+ * much evidence the operator was shown; null: nobody was asked.
  */
 export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null; shown: number | null }
 

@@ -41,8 +41,8 @@ export const reverseCommand = withDecision(
       const shown =
         outcome.kind === 'reversed' ? { anomalyId: outcome.anomalyId, shown: outcome.evidenceCount } : {}
       const would = told(request, outcome, 'would be')
-      const lines = would.isDone ? [lastWordOf(await tellPayout(db, request, config.sealing))] : []
-      const text = [would.text, ...lines.map((line) => `  ${line}`)].join('\n')
+      const story = would.isDone ? await tellPayout(db, request, config.sealing) : null
+      const text = story ? `${would.text}\n  ${lastWordOf(story)}` : would.text
       return { ...would, text, shown: { ...request, ...shown } }
     },
     execute: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
