@@ -15,9 +15,8 @@ import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../le
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
-import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
-import { statesIn } from './store-decisions.ts'
+import { countEvidence, statesIn } from './store-decisions.ts'
 
 /** What a person is shown of a payout that they decide about: itself, and how much evidence there is. */
 type Shown = ShownPayout & { evidenceCount: number }
@@ -87,11 +86,6 @@ async function decide(
     if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
   return { decision, outcome: { kind: 'resolved', shown, payout: after } }
-}
-
-async function countEvidence(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<number> {
-  const [said] = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [payoutId] })
-  return said?.count ?? 0
 }
 
 /**

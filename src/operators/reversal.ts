@@ -11,8 +11,8 @@ import { reversalMessage } from '../messages/messages.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { setAcknowledged } from '../queries/sql/anomalies.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
-import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
+import { countEvidence } from './store-decisions.ts'
 
 /**
  * `anomalyId`: the anomaly in which the gateway reports that the transfer came back; null: the only one there is. `shown`: how
@@ -83,8 +83,7 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)
   if (anomalyId === undefined) return { kind: 'no-word', anomalyIds }
-  const [said] = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [payoutId] })
-  const evidenceCount = said?.count ?? 0
+  const evidenceCount = await countEvidence(tx, payout)
   if (request.shown !== null && request.shown !== evidenceCount) return { kind: 'moved' }
   return { kind: 'reversed', anomalyId, payout, evidenceCount }
 }

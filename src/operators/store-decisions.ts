@@ -1,7 +1,9 @@
+import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
+import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
 
 /** A named person's decision about payouts of one merchant, and why: their history keeps it. */
 export type DecisionRequest = {
@@ -36,6 +38,12 @@ export async function storeDecided<Outcome>(
   const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
   if (changes.length > 0) await recordAct(tx, { command, by, reason, merchantId, ...statesIn(changes) })
   return outcomesOf(decided)
+}
+
+/** How much evidence there is about a payout: see `evidenceCountsOfPayouts`. */
+export async function countEvidence(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<number> {
+  const [found] = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: [payoutId] })
+  return found?.count ?? 0
 }
 
 /** What an act changed about payouts; each record includes `more` with the current state. */

@@ -130,15 +130,12 @@ type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 
 /** What is known of the order that is paid: what is known of another order of the payout is not about this payment. */
 function paidAs(payout: Payout, report: OrderReport): ReportedFields {
-  if (!isAboutItsOrder(payout, report)) return reportedFields(report)
-  const { fee, utr } = toldBefore(payout)
-  const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
-  return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
+  const { agentpayOrderId, fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
+  return {
+    agentpayOrderId: report.agentpayOrderId ?? agentpayOrderId,
+    ...{ fee: report.fee ?? fee, utr: report.utr ?? utr },
+  }
 }
-
-const reportedFields = ({ agentpayOrderId, fee, utr }: ReportedFields): ReportedFields => ({
-  ...{ agentpayOrderId, fee, utr },
-})
 
 /** What is known of the order that the latest attempt has, after a report that may be about another one. */
 function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
@@ -149,10 +146,10 @@ function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
     : { agentpayOrderId, fee, utr }
 }
 
-const TOLD_NOTHING = { fee: null, utr: null }
+const TOLD_NOTHING: ReportedFields = { agentpayOrderId: null, fee: null, utr: null }
 
 /** If there may be several orders and none is known, nobody can say to which one the earlier fields belong. */
-const toldBefore = (payout: Payout): Pick<Payout, 'fee' | 'utr'> =>
+const toldBefore = (payout: Payout): ReportedFields =>
   mayHaveSeveral(payout) && payout.agentpayOrderId === null ? TOLD_NOTHING : payout
 
 function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {

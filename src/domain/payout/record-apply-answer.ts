@@ -96,7 +96,7 @@ function recorded(
       if (!answer.vouched && !queryPolicy.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, queryPolicy, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
-      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
+      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && ANOTHER_ALIVE) }
       return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
@@ -133,10 +133,10 @@ function takenBy(
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
 
-/** The answer may belong to another order, so this attempt may be alive. */
-const UNVOUCHED = { doubted: true, absenceConfirmed: false }
-
-/** An earlier attempt is alive beside the latest, perhaps at another account: nothing of its order belongs to the latest. */
+/**
+ * An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order, and an earlier attempt that
+ * was accepted, perhaps at another account, is. Nothing of its order belongs to the latest.
+ */
 const ANOTHER_ALIVE = { doubted: true, absenceConfirmed: false }
 
 const isUnderWay = ({ state }: Payout): boolean => state === 'submitting' || state === 'unknown'
