@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { IMPLEMENTATIONS, type ImplementationName } from './implementations.ts'
+import { IMPLEMENTATIONS, implementationOf } from './implementations.ts'
 import { table } from './report.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
@@ -13,12 +13,14 @@ type BenchOptions = {
   inFlight: number
   latency: number
   tail: boolean
-  contenders: ImplementationName[]
+  contenders: string[]
   dir: string
 }
 
 /** Enough for the servers' code to be compiled; not counted. */
 const WARM_UP_PAYOUTS = 2_000
+
+const CONTENDERS = `of ${Object.keys(IMPLEMENTATIONS).join(', ')}, payoutd@PATH (as another checkout has it)`
 
 await new Command('bench')
   .description('measures payoutd beside the naive way, in turns, on the embedded stack')
@@ -27,7 +29,7 @@ await new Command('bench')
   .option('--in-flight <count>', 'apply calls under way at once', count, 256)
   .option('--latency <ms>', 'how long the gateway takes for an answer', count, 20)
   .option('--tail', '5 % of the applies take 300 ms more', false)
-  .option('--contenders <list>', `of ${Object.keys(IMPLEMENTATIONS).join(', ')}`, names, ['payoutd', 'naive'])
+  .option('--contenders <list>', CONTENDERS, names, ['payoutd', 'naive'])
   .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
   .action(bench)
   .parseAsync()
@@ -56,9 +58,9 @@ function count(text: string): number {
   return Number(text)
 }
 
-function names(list: string): ImplementationName[] {
+function names(list: string): string[] {
   const wanted = list.split(',')
-  const wrong = wanted.filter((name) => !Object.hasOwn(IMPLEMENTATIONS, name))
+  const wrong = wanted.filter((name) => !implementationOf(name))
   if (wrong.length > 0) throw new InvalidArgumentError(`There is no ${wrong.join(', ')}.`)
-  return wanted as ImplementationName[]
+  return wanted
 }

@@ -78,7 +78,7 @@ async function measure(
   const testbed = await openTestbed(`fairness-${name}`, servers, { inFlight: IN_FLIGHT, latencyMs: 20 })
   const gateway = await hangingGateway()
   const { config, sandbox, env } = testbed
-  await IMPLEMENTATIONS.payoutd.prepare(config)
+  await IMPLEMENTATIONS.payoutd.prepare(testbed)
   const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
   const merchants = await merchantsFile(servers, env, gateway.url)
   const [worker] = await IMPLEMENTATIONS.payoutd.start((args, more) =>

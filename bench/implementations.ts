@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { payoutdNode } from '../devkit/local/demo/payoutd-process.ts'
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
-import type { Config } from '../src/config/config.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
+import type { Testbed } from './testbed.ts'
 
 /** Starts one worker process and resolves once it prints that it is up, with that line. */
 export type Spawn = (
@@ -13,7 +16,7 @@ export type Spawn = (
 
 export type Implementation = {
   /** Creates its tables, before the clock starts. */
-  prepare(config: Config): Promise<unknown>
+  prepare(testbed: Pick<Testbed, 'config' | 'env'>): Promise<unknown>
   start(spawn: Spawn): Promise<ServerProcess[]>
 }
 
@@ -23,12 +26,12 @@ const serve = [...payoutdNode, payoutdProgram, 'serve']
 export const IMPLEMENTATIONS = {
   /** All roles in one process. */
   payoutd: {
-    prepare: (config) => migrateAll(config, silentLogger),
+    prepare: ({ config }) => migrateAll(config, silentLogger),
     start: async (spawn) => [(await spawn(serve)).process],
   },
   /** One process for everything that talks to the outside, another that feeds it. */
   'payoutd-split': {
-    prepare: (config) => migrateAll(config, silentLogger),
+    prepare: ({ config }) => migrateAll(config, silentLogger),
     start: async (spawn) => {
       const settling = await spawn([...serve, '--roles', 'outcomes,relay'])
       const sending = await spawn([...serve, '--roles', 'intake,dispatch'], {
@@ -45,4 +48,21 @@ export const IMPLEMENTATIONS = {
   },
 } satisfies Record<string, Implementation>
 
-export type ImplementationName = keyof typeof IMPLEMENTATIONS
+/**
+ * The implementation with this name. `payoutd@PATH`: payoutd as another checkout has it, with its own tables; its packages must
+ * be installed there. Undefined: there is none.
+ */
+export function implementationOf(name: string): Implementation | undefined {
+  if (Object.hasOwn(IMPLEMENTATIONS, name)) return IMPLEMENTATIONS[name as keyof typeof IMPLEMENTATIONS]
+  const [, checkout] = /^payoutd@(.+)$/.exec(name) ?? []
+  const program = checkout && programIn(checkout)
+  if (!program) return undefined
+  return {
+    prepare: ({ env }) => promisify(execFile)(process.execPath, [program, 'migrate'], { env }),
+    start: async (spawn) => [(await spawn([...payoutdNode, program, 'serve'])).process],
+  }
+}
+
+/** Earlier releases have the program in another folder. */
+const programIn = (checkout: string): string | undefined =>
+  ['bin/payoutd.ts', 'src/cli/payoutd.ts'].map((file) => path.resolve(checkout, file)).find(existsSync)

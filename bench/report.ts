@@ -1,4 +1,3 @@
-import type { ImplementationName } from './implementations.ts'
 import type { Measurement } from './run.ts'
 import { STEADY } from './settings.ts'
 import { median } from './statistics.ts'
@@ -52,7 +51,7 @@ export function table(runs: readonly Measurement[]): string {
   return [heads, ...rows].map((row) => text(row).join('  ')).join('\n')
 }
 
-const medianOf = (runs: readonly Measurement[], name: ImplementationName, value: Line['value']) =>
+const medianOf = (runs: readonly Measurement[], name: string, value: Line['value']) =>
   median(runs.filter(({ implementation }) => implementation === name).map(value))
 
 const format = (value: number, digits: number) =>

@@ -1,6 +1,6 @@
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { end } from '../devkit/local/servers/server.ts'
-import { IMPLEMENTATIONS, type ImplementationName } from './implementations.ts'
+import { type Implementation, implementationOf } from './implementations.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
 import { cpuSeconds, peakMemoryMb } from './processes.ts'
@@ -14,7 +14,7 @@ export type Spread = { p50: number; p99: number }
 
 /** One run of one contender. */
 export type Measurement = {
-  implementation: ImplementationName
+  implementation: string
   round: number
   /** From the first event to the last result of the backlog. */
   payoutsPerSecond: number
@@ -32,33 +32,34 @@ export type Measurement = {
 
 /** Lets one contender work off a backlog and then a steady load, on its own database and topics. */
 export async function run(
-  implementation: ImplementationName,
+  name: string,
   round: number,
   servers: BenchServers,
   settings: BenchSettings,
 ): Promise<Measurement> {
-  const name = `${implementation}-${round}`
-  const testbed = await openTestbed(name, servers, settings)
+  const implementation = implementationOf(name)
+  if (!implementation) throw new Error(`there is no ${name} to measure`)
+  const testbed = await openTestbed(`${name.replace(/@.*$/, '-elsewhere')}-${round}`, servers, settings)
   try {
-    return { implementation, round, ...(await measure(implementation, testbed, servers, settings)) }
+    return { implementation: name, round, ...(await measure(implementation, testbed, servers, settings)) }
   } finally {
     await testbed.close()
   }
 }
 
 async function measure(
-  implementation: ImplementationName,
+  implementation: Implementation,
   testbed: Testbed,
   servers: BenchServers,
   settings: BenchSettings,
 ) {
   const { config, sandbox, stateFile, spawn } = testbed
-  await IMPLEMENTATIONS[implementation].prepare(config)
+  await implementation.prepare(testbed)
   const load = await openLoad(config, settings.tail, servers.log)
   const observer = await openObserver(config, servers.log)
   const backlog = await load.backlog(settings.payouts)
 
-  const workers = await IMPLEMENTATIONS[implementation].start(spawn)
+  const workers = await implementation.start(spawn)
   const before = cpuOf(workers, sandbox, servers)
   await observer.results(backlog.size)
   const cpu = per10000(difference(cpuOf(workers, sandbox, servers), before), backlog.size)

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inWorld, ONE, PROMISED, type Scene, start, taken, untilState } from '../scenes.ts'
 import { aboutOrder, postCallback } from '../world/callback.ts'
 import { MERCHANT_ID } from '../world/merchants.ts'
+import { findNothing, setFaults } from '../world/sandbox-faults.ts'
 import { MIX } from '../world/world.ts'
 
 const BY = [
@@ -58,6 +59,31 @@ export const cancelledInDoubt: Scene = {
       for (const payoutId of payoutIds) await untilState(world, payoutId, 'unknown')
       await world.cancel(payoutIds.map((payoutId) => ({ merchantId: MERCHANT_ID, payoutId })))
       world.mustEndAs('review', payoutIds)
+      return payoutIds.length
+    }),
+}
+
+/**
+ * The gateway reports each order once, in a status that its contract does not list, and then finds none of them for longer than
+ * the grace.
+ */
+export const shownOnce: Scene = {
+  name: 'the gateway reports orders in an unknown status, then does not find them for longer than the grace, and pays twice against its promise',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', dialect: PROMISED, sandbox: { settleMs: 9_000 } }, async (world) => {
+      await start(world, without)
+      await world.ask(2, [MIX['never called back']], ONE)
+      await world.verdict({ signal: bench.signal })
+      await findNothing(world, { new: true })
+      const payoutIds = await world.ask(4, [MIX['taken, never answered']], ONE)
+      await taken(world, 6)
+      for (const payoutId of payoutIds) await untilState(world, payoutId, 'unknown')
+      for (const order of (await world.gateway.orders()).slice(-4)) {
+        const status = await postCallback(world, { ...aboutOrder(order), status: '9' })
+        if (status !== 200) throw new Error(`the callback was answered ${status}`)
+      }
+      await delay(6_000)
+      await setFaults(world, [])
       return payoutIds.length
     }),
 }

@@ -423,6 +423,18 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         ),
     }),
   },
+  'signs of life': {
+    about: 'a signed report that settles nothing does not show that the gateway has the order',
+    put: judging({
+      applyEvidence: (payout, ...rest) => {
+        const decision = decisions.applyEvidence(payout, ...rest)
+        if (!('change' in decision) || decision.change.after.state !== payout.state) return decision
+        const { orderShown, notFoundCount } = payout
+        const after = { ...decision.change.after, orderShown, notFoundCount }
+        return { ...decision, change: { ...decision.change, after } }
+      },
+    }),
+  },
   'signature check': {
     about: 'payoutd believes a callback whoever signed it',
     put: () => ({

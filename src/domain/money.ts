@@ -10,11 +10,9 @@ export const sum = (amounts: Iterable<Paise>): Paise => {
   return total as Paise
 }
 
-const GROUPED = new Intl.NumberFormat('en-IN')
-
 /** `12345600n` → `₹1,23,456.00`, with Indian grouping. For people only: nothing parses it again. */
 export function formatRupees(amount: Paise): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(3, '0')
   const rupees = digits.slice(0, -2)
-  return `${amount < 0n ? '-' : ''}₹${GROUPED.format(BigInt(rupees))}.${digits.slice(-2)}`
+  return `${amount < 0n ? '-' : ''}₹${BigInt(rupees).toLocaleString('en-IN')}.${digits.slice(-2)}`
 }
