@@ -6,13 +6,8 @@ import { payoutdNode } from '../devkit/local/demo/payoutd-process.ts'
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
+import type { Spawn } from './spawn.ts'
 import type { Testbed } from './testbed.ts'
-
-/** Starts one worker process and resolves once it prints that it is up, with that line. */
-export type Spawn = (
-  args: string[],
-  env?: Record<string, string>,
-) => Promise<{ process: ServerProcess; said: Record<string, unknown> }>
 
 export type Implementation = {
   /** Creates its tables, before the clock starts. */
@@ -22,6 +17,14 @@ export type Implementation = {
 
 export const payoutdProgram = path.join(import.meta.dirname, '../bin/payoutd.ts')
 const serve = [...payoutdNode, payoutdProgram, 'serve']
+
+/** A program in `contenders/`, which makes its own tables when it starts. */
+const rival = (file: string): Implementation => ({
+  prepare: async () => undefined,
+  start: async (spawn) => [
+    (await spawn([...payoutdNode, path.join(import.meta.dirname, 'contenders', file)])).process,
+  ],
+})
 
 export const IMPLEMENTATIONS = {
   /** All roles in one process. */
@@ -40,12 +43,9 @@ export const IMPLEMENTATIONS = {
       return [settling.process, sending.process]
     },
   },
-  naive: {
-    prepare: async () => undefined,
-    start: async (spawn) => [
-      (await spawn([...payoutdNode, path.join(import.meta.dirname, 'naive.ts')])).process,
-    ],
-  },
+  naive: rival('naive.ts'),
+  'pg-boss': rival('pg-boss.ts'),
+  'graphile-worker': rival('graphile-worker.ts'),
 } satisfies Record<string, Implementation>
 
 /**

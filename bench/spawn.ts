@@ -3,6 +3,12 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Host, lastLines, ServerProcess } from '../devkit/local/servers/processes/process.ts'
 
+/** Starts one worker process and resolves once it prints that it is up, with that line. */
+export type Spawn = (
+  args: string[],
+  env?: Record<string, string>,
+) => Promise<{ process: ServerProcess; said: Record<string, unknown> }>
+
 /**
  * Starts a Node program with its output in `logFile`, and resolves with the first line that contains `ready`.
  * Throws, with the end of its log, if it ends before.

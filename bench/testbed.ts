@@ -11,10 +11,9 @@ import { connectAdmin } from '../src/platform/kafka/admin.ts'
 import type { Logger } from '../src/platform/log.ts'
 import { registerSchemas } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
-import type { Spawn } from './implementations.ts'
 import type { BenchServers } from './servers.ts'
 import { type BenchSettings, GATEWAY, MERCHANT_ID, SETTLE_MS } from './settings.ts'
-import { spawnNode } from './spawn.ts'
+import { type Spawn, spawnNode } from './spawn.ts'
 
 /** What one run has to itself: a database, topics and a gateway with empty books. */
 export interface Testbed {

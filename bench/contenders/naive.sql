@@ -15,7 +15,7 @@ create table payouts (
   updated_at timestamptz not null default now(),
   primary key (merchant_id, payout_id)
 );
-create unique index payouts_order on payouts (merchant_id, order_no);
+create unique index payouts_order on payouts (order_no);
 
 create table history (
   merchant_id text not null,
