@@ -13,7 +13,7 @@ import { startPayinOutcomes } from './start-payins.ts'
  * Strangers can reach this port. Filling it keeps callbacks out, nothing else, and queries make up for missing
  * callbacks.
  */
-const MOST_CALLBACK_CONNECTIONS = 1_200
+const MOST_CALLBACK_CONNECTIONS = 2_400
 
 export async function startOutcomes(shared: Shared): Promise<string> {
   const { config, safeguards, ledger, queryPolicies, gateways, metrics, lifecycle, clock, processId, log } =

@@ -15,6 +15,7 @@ import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
+import { shown } from '../domain/payout/order-shown.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -261,6 +262,21 @@ test('a resend that was shown of one attempt is not carried out of the next, nor
     const outcome = await resolvePayout({ ...request, shown }, ledger)
     assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, refusal)
   }
+})
+
+test('a resend that is repeated unseen is not carried out once the payout has come back, though no attempt was made since', async (t) => {
+  const { ledger, config } = await inReview(t)
+  const request = { ...DECIDED, resolution: resend('R. Iyer') }
+  assert.equal((await resolvePayout(request, ledger)).kind, 'resolved')
+  await decided(ledger, 'p-1', (before) => ({
+    change: { before, after: shown(before), source: 'CALLBACK', exchange: null },
+  }))
+  const repeated = await resolvePayout(request, ledger)
+  assert.equal(repeated.kind === 'refused' && repeated.refusal.kind, 'resent-before')
+  assert.deepEqual(await sendable(ledger, config), [])
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  assert.equal((await resolvePayout({ ...request, shown: would.shown }, ledger)).kind, 'resolved')
 })
 
 test('of two payouts that are called paid with one UTR at the same moment, one is, and the error names it for the other', async (t) => {

@@ -15,7 +15,7 @@ import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../le
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
-import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
+import { lockUtr, notBeforeOf, otherWithUtr, resentSinceAttempt } from '../queries/sql/find.ts'
 import { countEvidence, statesIn } from './store-decisions.ts'
 
 /** What a person is shown of a payout that they decide about: itself, and how much evidence there is. */
@@ -37,7 +37,7 @@ export type ResolveOutcome =
 /** Decides, and stores state, history and messages together. */
 export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<ResolveOutcome> {
   return ledger.db.transaction('resolve payout', async (tx): Promise<ResolveOutcome> => {
-    const { decision, outcome } = await decide(tx, request)
+    const { decision, outcome } = await decide(tx, request, { isUnseen: request.shown === null })
     if (decision) {
       await storeDecisions(tx, ledger, [decision])
       const { by, reason, merchantId } = request
@@ -56,18 +56,22 @@ const confirmedIn = ({ resolution }: ResolveRequest): { confirmedAbsentBy?: stri
 
 /** What `resolvePayout` would do now. Stores nothing. */
 export function previewResolve(request: ResolveRequest, db: Database): Promise<ResolveOutcome> {
-  return db.transaction('preview of a resolution', async (tx) => (await decide(tx, request)).outcome)
+  return db.transaction(
+    'preview of a resolution',
+    async (tx) => (await decide(tx, request, { isUnseen: false })).outcome,
+  )
 }
 
 async function decide(
   tx: Transaction,
   request: ResolveRequest,
+  how: { isUnseen: boolean },
 ): Promise<{ decision: { change: Change } | null; outcome: ResolveOutcome }> {
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
   const shown = { ...shownOf(payout), evidenceCount: await countEvidence(tx, request) }
-  const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown) : null
+  const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown, how) : null
   const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
   const decision = refused
     ? { refused }
@@ -93,13 +97,17 @@ async function decide(
  */
 async function refusalBefore(
   tx: Transaction,
-  { merchantId, resolution, shown }: ResolveRequest,
+  { merchantId, payoutId, resolution, shown }: ResolveRequest,
   now: Shown,
+  { isUnseen }: { isUnseen: boolean },
 ): Promise<ResolveRefusal | null> {
   if (shown !== null && shown.evidenceCount !== now.evidenceCount) return { kind: 'moved', shown, now }
   if (resolution.kind === 'failed')
     return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
   if (resolution.kind !== 'resend') return null
+  const { attempt } = resolution
+  const [resent] = isUnseen ? await tx.run(resentSinceAttempt, { merchantId, payoutId }) : []
+  if (resent) return { kind: 'resent-before', attempt }
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
   return inForce !== undefined && inForce.settingsHash !== resolution.terms.settingsHash
     ? { kind: 'other-settings' }

@@ -12,6 +12,7 @@ import {
   askedSoon,
   awaitAnswer,
   isAskedAbout,
+  isConclusive,
   nextQueryAt,
   nothingAlive,
   type QueryPolicy,
@@ -130,7 +131,9 @@ type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 
 /** What is known of the order that is paid: what is known of another order of the payout is not about this payment. */
 function paidAs(payout: Payout, report: OrderReport): ReportedFields {
-  const { agentpayOrderId, fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
+  // An attempt that was turned away is not paid, so without doubt the payment is of the latest.
+  const isOfIt = !payout.doubted || isAboutItsOrder(payout, report)
+  const { agentpayOrderId, fee, utr } = isOfIt ? toldBefore(payout) : TOLD_NOTHING
   return {
     agentpayOrderId: report.agentpayOrderId ?? agentpayOrderId,
     ...{ fee: report.fee ?? fee, utr: report.utr ?? utr },
@@ -226,7 +229,7 @@ function doubted(
   now: Instant,
 ): Decision {
   const { exchange } = report
-  const there = mayShowOrder(report) ? shown(payout) : awaitAnswer(payout)
+  const there = mayShowOrder(report) ? shown(payout) : awaitAnswer(payout, now)
   const after = isAskedAbout(there) ? askedSoon(there, queryPolicy, now) : there
   if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
   return {
@@ -262,14 +265,16 @@ function failedInDoubt(
 ): Payout {
   const { failed, ofAnother, source, askedAt } = heard
   const refusal = failed.reason
-  if (!isAskedAbout(payout)) return source === 'QUERY' ? answered(payout) : payout
+  if (!isAskedAbout(payout))
+    return source === 'QUERY' ? answered(payout, { askedAt, counts: isConclusive(queryPolicy) }) : payout
   if (source === 'CALLBACK') {
     return ofAnother ? payout : { ...askedSoon(payout, queryPolicy, now), refusal }
   }
   if (ofAnother) return askedInVain(payout, queryPolicy, now)
   const after = nothingAlive(payout, { askedAt, counts: true }, queryPolicy, now)
   if (after) return { ...after, refusal }
-  return queryPolicy.resendWhenAbsent
+  // Only the account that has all of its orders can refuse duplicates of them.
+  return queryPolicy.resendWhenAbsent && payout.accountId !== null
     ? become(payout, 'failed', failed)
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }

@@ -11,7 +11,7 @@ import { readBackStory } from '../restore/read-back.ts'
 import { applyEvidence } from './apply-evidence.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
-import type { QueryPolicy } from './next-query.ts'
+import { inconclusive, type QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
 import { sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
@@ -222,14 +222,34 @@ describe('an answer to apply', () => {
       assert.ok(absorbed(record(given(state, { attempt: 2 }), duplicate, 1)).orderShown)
   })
 
+  test('accepted without a number: the gateway has the order, so payoutd asks, and the payout is not sent again', () => {
+    const unnamed: ApplyAnswer = { kind: 'unknown', reason: 'no-order-id', exchange }
+    const there = moved(record(given('submitting'), unnamed), 'unknown')
+    assert.deepEqual([there.reason, there.orderShown], ['no-order-id', true])
+    assert.equal(moved(record(given('queued', { attempt: 1 }), unnamed, 1), 'review').reason, 'order-shown')
+  })
+
   test('an earlier attempt that is accepted while the latest is under way is alive beside it: its order is not the latest’s, whose refusal proves nothing', () => {
     for (const state of ['submitting', 'unknown'] as const) {
       const known = given(state, { attempt: 2 })
-      const after = absorbed(record(known, accepted, 1))
-      const { agentpayOrderId, doubted, orderShown } = after
-      assert.deepEqual([agentpayOrderId, doubted, orderShown], [null, true, true])
-      const { change } = record(after, refused, 2) as { change: { after: Payout } }
-      assert.deepEqual([change.after.state, change.after.reason], ['unknown', 'refused'])
+      for (const answer of [accepted, duplicate]) {
+        const decision = record(known, answer, 1)
+        anomalous(decision, 'order-id-mismatch', 'apply ')
+        const after = absorbed(decision)
+        const { agentpayOrderId, doubted, orderShown, accountId } = after
+        assert.deepEqual([agentpayOrderId, doubted, orderShown, accountId], [null, true, true, null])
+        const { change } = record(after, refused, 2) as { change: { after: Payout } }
+        assert.deepEqual([change.after.state, change.after.reason], ['unknown', 'refused'])
+        const failed = report('failed', { agentpayOrderId: 'AP2' })
+        const processing = {
+          ...after,
+          state: 'processing',
+          agentpayOrderId: 'AP2',
+          notFoundCount: 9,
+        } as const
+        const ended = applyEvidence(processing, failed, 'QUERY', NO_GRACE, NOW)
+        assert.equal(moved(ended, 'review').reason, 'failed-in-doubt')
+      }
     }
   })
 
@@ -376,6 +396,28 @@ describe('an answer to apply', () => {
     const nameless = report('success', { agentpayOrderId: null, utr: '632611200001' })
     const { agentpayOrderId, fee, utr } = moved(applyEvidence(open, nameless, 'CALLBACK', TABLE, NOW), 'paid')
     assert.deepEqual([agentpayOrderId, fee, utr], [null, nameless.fee, '632611200001'])
+  })
+
+  test('paid after an attempt that was turned away: the payment is of the order of the latest, whose failure returns it', () => {
+    const open = given('processing', { attempt: 2, turnedAway: true, agentpayOrderId: 'AP2' })
+    const nameless = report('success', { agentpayOrderId: null, utr: '632611200001' })
+    const paid = moved(applyEvidence(open, nameless, 'CALLBACK', TABLE, NOW), 'paid')
+    assert.equal(paid.agentpayOrderId, 'AP2')
+    const said = 'the gateway reports failed for a payout that is paid'
+    anomalous(
+      applyEvidence(paid, report('failed', { agentpayOrderId: 'AP2' }), 'CALLBACK', TABLE, NOW),
+      'contradiction',
+      said,
+    )
+    const { change } = resolve(
+      given('review', { ...open, state: 'review' }),
+      { kind: 'paid', utr: '632611200001' },
+      { by: 'asha', reason: 'paid' },
+      NOW,
+    ) as {
+      change: { after: Payout }
+    }
+    assert.equal(change.after.agentpayOrderId, 'AP2')
   })
 
   test('failed, then alive, and the gateway that is asked says alive again: an anomaly', () => {
@@ -1327,7 +1369,13 @@ describe('a signed report that does not fit', () => {
       const waits = absorbed(applyEvidence(given('queued', fields), said, 'CALLBACK', TABLE, NOW))
       assert.deepEqual([waits.ready, waits.dueAt, waits.orderShown], [false, waits.deadline, false])
       assert.deepEqual(recordNoAnswer(waits, exchange, TABLE, NOW), { nothing: true })
-      assert.equal(absorbed(absent(waits)).ready, true)
+      const later = { ...query, askedAt: NOW + 1 }
+      assert.equal(absorbed(recordAbsence(waits, exchange, later, TABLE, NOW)).ready, true)
+      assert.deepEqual(recordAbsence(waits, exchange, query, TABLE, NOW), { nothing: true })
+      if (waits.attempt === 0) continue
+      const unchecked = { ...later, isPresenceChecked: false }
+      assert.deepEqual(recordAbsence(waits, exchange, unchecked, TABLE, NOW), { nothing: true })
+      assert.deepEqual(recordAbsence(waits, exchange, later, inconclusive(TABLE), NOW), { nothing: true })
     }
     const untold = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
     assert.deepEqual(absent(untold), { nothing: true })

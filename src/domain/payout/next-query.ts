@@ -47,13 +47,24 @@ export function askedSoon(payout: Payout, queryPolicy: QueryPolicy, now: Instant
 const mayWait = ({ state, version, cancelRequest }: Payout): boolean =>
   state === 'queued' && version > 0 && cancelRequest === null
 
-/** The same payout with an open query about its order: payoutd does not send it until the gateway has answered. */
-export const awaitAnswer = (payout: Payout): Payout =>
-  mayWait(payout) ? { ...payout, ready: false, dueAt: payout.deadline } : payout
+/** The same payout with an open question about its order: payoutd does not send it until the gateway has answered. */
+export const awaitAnswer = (payout: Payout, now: Instant): Payout =>
+  mayWait(payout) ? { ...payout, ready: false, dueAt: payout.deadline, askedAt: now } : payout
 
-/** The same payout after an answer by which it may be sent. A back-off ends before the deadline, an open query does not. */
-export const answered = (payout: Payout): Payout =>
-  mayWait(payout) && payout.dueAt === payout.deadline ? { ...payout, ready: true } : payout
+/**
+ * The same payout after an answer by which it may be sent: one that counts, to a query made after the question was opened; before its first attempt any does. A
+ * back-off ends before the deadline, an open question does not.
+ */
+export function answered(payout: Payout, { askedAt, counts }: CountedAnswer): Payout {
+  const isAnswer = (counts || payout.attempt === 0) && (payout.askedAt === null || askedAt > payout.askedAt)
+  return isAnswer && mayWait(payout) && payout.dueAt === payout.deadline ? { ...payout, ready: true } : payout
+}
+
+/** When payoutd asked, and whether the answer may lead to anything. */
+type CountedAnswer = { askedAt: Instant; counts: boolean }
+
+/** Whether payoutd may conclude anything by this policy. */
+export const isConclusive = ({ graceMs }: QueryPolicy): boolean => Number.isFinite(graceMs)
 
 /** The same payout after a query that ended nothing: the next wait is longer. */
 export function askedInVain(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
@@ -67,7 +78,7 @@ export function askedInVain(payout: Payout, queryPolicy: QueryPolicy, now: Insta
  */
 export function nothingAlive(
   payout: Payout,
-  { askedAt, counts }: { askedAt: Instant; counts: boolean },
+  { askedAt, counts }: CountedAnswer,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout | null {

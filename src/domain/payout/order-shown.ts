@@ -16,3 +16,10 @@ export function shown(payout: Payout): Payout {
     return become(there, 'review', { reason: ORDER_SHOWN })
   return payout.orderShown && payout.notFoundCount === 0 ? payout : there
 }
+
+/**
+ * The same payout after the gateway showed an order of it that the latest attempt does not have: of an earlier attempt, or at another
+ * account. Either may be paid, and no account knows of both, so nobody's promise and no failure of one of them ends the payout.
+ */
+export const shownBesides = (payout: Payout): Payout =>
+  isEnd(payout.state) ? payout : { ...shown(payout), doubted: true, absenceConfirmed: false, accountId: null }

@@ -5,7 +5,7 @@ import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
-import { shown } from './order-shown.ts'
+import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
 import { isEnd } from './states.ts'
@@ -61,10 +61,13 @@ function recorded(
       const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), and which of its orders was ${payout.state} nobody said`
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
-    if (answer.kind === 'duplicate' && !isEnd(payout.state))
-      return change(payout, shown(payout), 'APPLY', exchange)
-    if (answer.kind === 'accepted' && isUnderWay(payout) && attempt !== null && attempt < payout.attempt)
-      return change(payout, { ...shown(payout), ...ANOTHER_ALIVE }, 'APPLY', exchange)
+    const isEarlier = attempt !== null && attempt < payout.attempt && !isEnd(payout.state)
+    if (isEarlier && (showsOrder(answer) || (answer.kind === 'accepted' && isUnderWay(payout)))) {
+      const detail = `apply ${inWords(answer)}, of attempt ${attempt}; attempt ${payout.attempt} was made since`
+      const told = anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
+      return { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
+    }
+    if (showsOrder(answer) && !isEnd(payout.state)) return change(payout, shown(payout), 'APPLY', exchange)
     const contradicts = contradiction(payout, attempt, answer)
     return contradicts === null
       ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
@@ -100,16 +103,17 @@ function recorded(
       return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
-      return change(
-        payout,
-        notKnown({ ...payout, orderShown: true, notFoundCount: 0 }, 'duplicate', queryPolicy, now),
-        'APPLY',
-        exchange,
-      )
-    case 'unknown':
-      return change(payout, notKnown(payout, answer.reason, queryPolicy, now), 'APPLY', exchange)
+    case 'unknown': {
+      const reason = answer.kind === 'duplicate' ? 'duplicate' : answer.reason
+      const there = showsOrder(answer) ? { ...payout, orderShown: true, notFoundCount: 0 } : payout
+      return change(payout, notKnown(there, reason, queryPolicy, now), 'APPLY', exchange)
+    }
   }
 }
+
+/** Whether the gateway has the order, and the answer does not say which it is. */
+const showsOrder = (answer: ApplyAnswer): boolean =>
+  answer.kind === 'duplicate' || (answer.kind === 'unknown' && answer.reason === 'no-order-id')
 
 /** What a late answer says that cannot be true together with where the payout is; null: nothing. */
 function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnswer): string | null {
@@ -119,9 +123,13 @@ function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnsw
   if (answer.kind === 'retry-later' && answer.vouched && attempt === payout.attempt && isThere)
     return `was turned away (${answer.code})`
   if (!unreported && state !== 'cancelled') return null
-  if (answer.kind === 'accepted') return `was accepted as ${answer.agentpayOrderId} (${answer.status})`
-  return answer.kind === 'duplicate' ? `says that the order is there (${answer.code})` : null
+  return answer.kind === 'accepted' || showsOrder(answer) ? inWords(answer) : null
 }
+
+const inWords = (answer: ApplyAnswer): string =>
+  answer.kind === 'accepted'
+    ? `was accepted as ${answer.agentpayOrderId} (${answer.status})`
+    : `says that the order is there (${answer.kind === 'duplicate' ? answer.code : 'without its number'})`
 
 function takenBy(
   answer: Extract<ApplyAnswer, { kind: 'accepted' }>,
@@ -133,10 +141,7 @@ function takenBy(
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
 
-/**
- * An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order, and an earlier attempt that
- * was accepted, perhaps at another account, is. Nothing of its order belongs to the latest.
- */
+/** An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order. */
 const ANOTHER_ALIVE = { doubted: true, absenceConfirmed: false }
 
 const isUnderWay = ({ state }: Payout): boolean => state === 'submitting' || state === 'unknown'

@@ -1,7 +1,14 @@
 import type { Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
-import { answered, askedInVain, isAskedAbout, nothingAlive, type QueryPolicy } from './next-query.ts'
+import {
+  answered,
+  askedInVain,
+  isAskedAbout,
+  isConclusive,
+  nothingAlive,
+  type QueryPolicy,
+} from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
@@ -21,7 +28,8 @@ export function recordAbsence(
   now: Instant,
 ): Decision {
   if (!isAskedAbout(payout)) {
-    const after = answered(payout)
+    const counts = isPresenceChecked && isConclusive(queryPolicy)
+    const after = answered(payout, { askedAt, counts })
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
   const after = nothingAlive(payout, { askedAt, counts: isPresenceChecked }, queryPolicy, now)

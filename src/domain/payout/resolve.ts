@@ -3,7 +3,7 @@ import { scrub, scrubName, words } from '../mask.ts'
 import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import type { Change, Payout } from './payout.ts'
 import { type GatewayPromises, withdrawnCode } from './send-again.ts'
-import { isOfPayment, mayHaveSeveral } from './several-orders.ts'
+import { isOfPayment } from './several-orders.ts'
 import type { State } from './states.ts'
 import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 
@@ -64,6 +64,8 @@ export type ResolveRefusal =
   | { kind: 'moved'; shown: ShownPayout; now: ShownPayout }
   /** payoutd has sent it since the attempt that the person knows of. */
   | { kind: 'other-attempt'; attempt: number; latest: number }
+  /** It was sent again after this attempt and came back to a person since: whoever repeats the decision has not seen why. */
+  | { kind: 'resent-before'; attempt: number }
   /** The gateway gave the order a number, or showed in another way that it had it. */
   | { kind: 'gateway-had-it'; agentpayOrderId: string | null }
   /** payoutd sent it to another account, which may have it. */
@@ -124,7 +126,7 @@ export function resolve(
       // The order that is known may be another one than was paid. What a published payment left known is that payment's.
       const unnamed =
         payout.reason !== END_PUBLISHED &&
-        mayHaveSeveral(payout) &&
+        payout.doubted &&
         !isOfPayment(payout, { agentpayOrderId: null, utr })
       const known = unnamed ? { agentpayOrderId: null, fee: null } : {}
       return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)

@@ -25,7 +25,7 @@ export const publishedAs = ({
  * What published ends do to a payout that has come to another one since the ledger was set back: all have been told, and
  * which of them is true a person finds out. Where one says paid and the other not, the payout is in
  * review under a version above all that were published (`highest`), so that what the person decides is the last that is
- * told. The fee of the payment and the gateway's number stay known. What the gateway said to either end is not news then:
+ * told. The published payment's fee and number are known then, and no other order's. What the gateway said to either end is not news then:
  * nothing but "paid" settles it besides.
  */
 export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest: number): Decision[] {
@@ -35,7 +35,7 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
     const told = otherEndTold(payout, end)
     if (end !== weighed) return { anomaly: told }
     const known = end.status === 'paid' && {
-      agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
+      agentpayOrderId: end.agentpayOrderId,
       fee: end.fee,
     }
     const after = { ...unsettled(payout, Math.max(end.version, highest)), ...known }

@@ -24,8 +24,8 @@ export type CallbackKeeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored
 /** Refuses callbacks beyond this many unanswered ones: the gateway sends them again. */
 const MOST_WAITING = 5_000
 /**
- * The same of one merchant, and less than half of the connections that the endpoint has: where its rows are locked, its callbacks
- * leave room for those of others.
+ * The same of one merchant, for payouts and payins each: together less than half of the connections of the port. Where its rows
+ * are locked, its callbacks leave room for those of others.
  */
 const MOST_OF_ONE = 500
 /** The same of those for merchants that are in no settings: anybody can send them. */

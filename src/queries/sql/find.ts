@@ -1,5 +1,6 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
+import { RESENT } from '../../domain/payout/resolve.ts'
 import type { State } from '../../domain/payout/states.ts'
 
 import { sql } from '../../platform/postgres/postgres.ts'
@@ -19,6 +20,16 @@ export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, FoundPa
 /** The time before which it must not be sent, according to its command. */
 export const notBeforeOf = sql<PayoutKey, { notBefore: Instant | null }>`
   select not_before from payout_commands where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
+/** A row: a person sent it again, and payoutd has made no attempt since. */
+export const resentSinceAttempt = sql<PayoutKey, { version: number }>`
+  select version from history
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'queued' and reason = '${{ fragment: RESENT }}'
+    and version > (
+      select coalesce(max(version), 0) from history
+      where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'submitting'
+    )
+  limit 1`
 
 /** Until the transaction ends nobody else can decide with this UTR, about any payout. */
 export const lockUtr = sql<{ utr: string }>`

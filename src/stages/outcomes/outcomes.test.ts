@@ -80,6 +80,32 @@ const refusesPaid = sql<object>`alter table payouts add constraint odd check (st
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
 
+const THERE = { accountId: 'there', settingsHash: 'hh' }
+const addSettings = sql<{ accountId: string; settingsHash: string }>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
+const addAttempt = sql<{ settingsHash: string }>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+  select merchant_id, payout_id, 0, order_no, owner, ${'settingsHash'}, lease_until from attempts`
+const doubts = sql<object, object>`select state, doubted, order_shown, account_id from payouts`
+const backHere = sql<object>`update payouts set account_id = 'here'`
+
+/** What an account answers about a payout. */
+function from(account: typeof THERE, { orderNo }: StoredPayout, outcomeDeps: OutcomesDeps) {
+  const asked = { ...ACCOUNT, ...account, queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
+  return {
+    hear: (answer: QueryAnswer) =>
+      applyEvidenceBatch(
+        [{ merchantId: 'acme', mchOrderNo: orderNo, source: 'QUERY', answer, ...asked }],
+        outcomeDeps,
+      ),
+    report: (status: 'success' | 'failed') => ({
+      ...{ mchOrderNo: orderNo, agentpayOrderId: 'AP1', status, amount: paise(10_000n) },
+      ...{ fee: null, utr: null, errorMessage: null, exchange: { note: `elsewhere: ${status}` } },
+    }),
+  }
+}
+
 /** `count` payouts of ₹100, claimed by a process that has no answers yet. */
 async function onTheWire(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
@@ -238,34 +264,32 @@ describe('the callback endpoint', () => {
     ])
   })
 
-  test('makes an anomaly of a report of another account, ends nothing by it, and ignores its "not found"', async (t) => {
+  test('takes what another account reports that had an attempt for an order besides, of which a payment counts', async (t) => {
     const { ledger, outcomeDeps } = await onTheWire(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
-    const key = { merchantId: 'acme', mchOrderNo: payout.orderNo }
-    const report = {
-      ...{
-        mchOrderNo: payout.orderNo,
-        agentpayOrderId: 'AP1',
-        status: 'success' as const,
-        amount: paise(10_000n),
-      },
-      ...{ fee: null, utr: null, errorMessage: null, exchange: { note: 'elsewhere' } },
-    }
-    const asked = { ...ACCOUNT, accountId: 'there', queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
-    const hear = (answer: QueryAnswer) =>
-      applyEvidenceBatch([{ ...key, source: 'QUERY', answer, ...asked }], outcomeDeps)
-    await applyEvidenceBatch(
-      [{ ...key, source: 'CALLBACK', report, accountIds: ['there', 'nowhere'] }],
-      outcomeDeps,
-    )
-    await hear({ kind: 'found', report })
-    await ledger.db.run(laterOn, {})
+    for (const account of [{ accountId: 'here', settingsHash: 'h' }, THERE])
+      await ledger.db.run(addSettings, account)
+    await ledger.db.run(addAttempt, THERE)
+    const { hear, report } = from(THERE, payout, outcomeDeps)
     for (let i = 0; i < 3; i++) await hear({ kind: 'not-found', exchange })
     assert.deepEqual(await payoutsOf(ledger), [payout])
+    await hear({ kind: 'found', report: report('failed') })
+    const besides = { state: 'submitting', doubted: true, orderShown: true, accountId: null }
+    assert.deepEqual(await ledger.db.run(doubts, {}), [besides])
+    await ledger.db.run(backHere, {})
+    await hear({ kind: 'found', report: report('success') })
+    assert.deepEqual(await ledger.db.run(doubts, {}), [{ ...besides, state: 'paid' }])
     assert.deepEqual(await anomaliesOf(ledger), ['other-account', 'other-account'])
-    const ours = { ...key, source: 'CALLBACK', report, accountIds: ['there', ACCOUNT.accountId] } as const
-    await applyEvidenceBatch([ours], outcomeDeps)
-    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+  })
+
+  test('takes what an account reports that never had an attempt for a sign that the ledger lost one', async (t) => {
+    const { ledger, outcomeDeps } = await onTheWire(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    await ledger.db.run(addSettings, { accountId: 'here', settingsHash: 'h' })
+    const { hear, report } = from(THERE, payout, outcomeDeps)
+    await hear({ kind: 'found', report: report('success') })
+    assert.deepEqual(await anomaliesOf(ledger), ['never-sent'])
+    assert.deepEqual(await ledger.db.run(recoveringMerchants, {}), [{ merchantId: 'acme' }])
   })
 
   test('counts repeated callbacks, and no table grows by them', async (t) => {
@@ -628,11 +652,16 @@ describe('the poller', () => {
     await applyEvidenceBatch([{ ...order, source: 'CALLBACK', ...read.report }], outcomeDeps)
     await claimNext()
     assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
-    const asked = { askedAt: 0, isPresenceChecked: false, queryPolicy: TABLE, settingsHash: 'h' }
+    const asked = { isPresenceChecked: false, queryPolicy: TABLE, settingsHash: 'h' }
     const answer = { ...order, source: 'QUERY', answer: notFound, accountId: ACCOUNT.accountId } as const
-    await applyEvidenceBatch([{ ...answer, ...asked }], outcomeDeps)
-    await claimNext()
-    assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+    for (const [askedAt, state] of [
+      [0, 'queued'],
+      [systemClock.now() + 1_000, 'submitting'],
+    ] as const) {
+      await applyEvidenceBatch([{ ...answer, ...asked, askedAt }], outcomeDeps)
+      await claimNext()
+      assert.equal((await payoutsOf(ledger))[0]?.state, state)
+    }
   })
 
   test('asks the gateway at once after a callback in doubt, and not again soon after that', async (t) => {

@@ -7,6 +7,7 @@ import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
+import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
@@ -20,6 +21,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cutText } from '../../text/text.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
+import { accountsOfAttempts } from './sql/attempts.ts'
 
 /** What a callback or a query reported about one order of one merchant; times by the database's clock. */
 export type PayoutEvidence = {
@@ -60,6 +62,7 @@ export async function applyEvidenceBatch(
   const load = async (tx: Transaction) => {
     const locked = await lockOrders(tx, evidence)
     const inForce = await settingsInForceOf(tx, evidence)
+    const attemptsAt = await attemptsElsewhere(tx, evidence, locked)
     return (fenced: ReadonlySet<string>) => {
       const payouts = new Map(
         locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),
@@ -67,7 +70,7 @@ export async function applyEvidenceBatch(
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
         const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
-        const decided = decide(each, payouts.get(key), deps.decisions, queryPolicy, tx.now)
+        const decided = decide(each, payouts.get(key), deps.decisions, queryPolicy, attemptsAt, tx.now)
         const isFenced = fenced.has(each.merchantId)
         const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
         if ('change' in decision) payouts.set(key, decision.change.after)
@@ -140,14 +143,21 @@ function decide(
   known: Payout | undefined,
   decisions: Decisions,
   queryPolicy: QueryPolicy,
+  attemptsAt: AttemptsAt,
   now: Instant,
 ): Decision {
   if (!known) return unknownOrder(evidence)
-  const from = evidence.source === 'CALLBACK' ? evidence.accountIds : [evidence.accountId]
-  if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, evidence)
+  const from = accountsOf(evidence)
   const report = reportIn(evidence)
-  // An account that reports an order without a known live attempt has that order.
-  const payout = known.accountId === null && !report?.doubt ? { ...known, accountId: from[0] ?? null } : known
+  // A query was under way while the payout went on at another account.
+  if (isFromElsewhere(known, from)) {
+    if (!report) return { nothing: true }
+    const elsewhere = { from, mayHaveAttempt: attemptsAt(known, from) }
+    return reportedElsewhere(known, report, evidence.source, elsewhere, queryPolicy, now)
+  }
+  // An account that reports an order without a known live attempt has that order. A doubted one may have others elsewhere.
+  const isToBind = known.accountId === null && !known.doubted && !report?.doubt
+  const payout = isToBind ? { ...known, accountId: from[0] ?? null } : known
   if (report && mayShowOrder(report) && cannotBeThere(known))
     return reportedThere(payout, report, evidence.source)
   if (evidence.source === 'CALLBACK')
@@ -163,29 +173,34 @@ function decide(
   }
 }
 
-/** Only the account that payoutd sent an attempt to can report its outcome. */
-function otherAccount(
-  { merchantId, payoutId, orderNo, accountId }: Payout,
-  from: readonly string[],
-  evidence: PayoutEvidence,
-): Decision {
-  const report = reportIn(evidence)
-  // The query was under way while the payout went on at another account.
-  if (!report) return { nothing: true }
-  return {
-    anomaly: {
-      merchantId,
-      payoutId,
-      orderNo,
-      kind: 'other-account',
-      detail: withWhatItSays(
-        `gateway account ${from.join(', ')} reports an order that was sent to account ${accountId}`,
-        report,
-      ),
-      source: evidence.source,
-      exchange: report.exchange,
-    },
-  }
+const accountsOf = (evidence: PayoutEvidence): readonly string[] =>
+  evidence.source === 'CALLBACK' ? evidence.accountIds : [evidence.accountId]
+
+/** Whether it comes from another account than the one where an attempt may be alive. */
+const isFromElsewhere = ({ accountId }: Payout, from: readonly string[]): boolean =>
+  accountId !== null && !from.includes(accountId)
+
+/** Whether, as far as the ledger knows, an attempt of the payout may have been made at one of these accounts. */
+type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => boolean
+
+/** Looks up the attempts of the payouts that evidence from elsewhere is about, which is rare. */
+async function attemptsElsewhere(
+  tx: Transaction,
+  evidence: readonly PayoutEvidence[],
+  locked: readonly Payout[],
+): Promise<AttemptsAt> {
+  const about = new Map(evidence.map((each) => [mapKey(each.merchantId, each.mchOrderNo), accountsOf(each)]))
+  const elsewhere = locked.filter((payout) =>
+    isFromElsewhere(payout, about.get(mapKey(payout.merchantId, payout.orderNo ?? '')) ?? []),
+  )
+  const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
+  return (payout, accountIds) =>
+    made.some(
+      ({ merchantId, payoutId, accountId }) =>
+        merchantId === payout.merchantId &&
+        payoutId === payout.payoutId &&
+        (accountId === null || accountIds.includes(accountId)),
+    )
 }
 
 const isFound = (evidence: PayoutEvidence): boolean =>

@@ -230,6 +230,8 @@ function inWords(refusal: ResolveRefusal, contradictedBy: readonly string[]): st
       return `stays in review: ${meanwhile(refusal.shown, refusal.now)} after you saw it; look at it again`
     case 'other-attempt':
       return `stays in review: you decide about attempt ${refusal.attempt}, but the latest is attempt ${refusal.latest}, and your decision says nothing about that one`
+    case 'resent-before':
+      return `stays in review: it was sent again after attempt ${refusal.attempt} before, and came back since; look at it again, and run the command without --yes`
     case 'gateway-had-it':
       return `cannot be sent again: the gateway had this order${refusal.agentpayOrderId === null ? '' : ` as ${refusal.agentpayOrderId}`}; ${ASK_THEM}`
     case 'sent-elsewhere':

@@ -8,8 +8,8 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /**
- * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, whatever made it ready. The
- * cost does not grow with the backlog.
+ * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, and none of
+ * which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog.
  */
 export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
   select ${payoutColumns}, command.sealed, command.fingerprint
@@ -19,7 +19,7 @@ export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: s
     where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
     offset 0
   ) command
-  where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and p.deadline > now()
+  where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and not p.order_shown and p.deadline > now()
     and p.payout_id <> all(${'allBut'}::text[]) and coalesce(command.not_before <= now(), true)
   order by p.priority desc, p.seq
   limit ${'limit'}
