@@ -7,7 +7,7 @@ import { storeSaidOtherwise } from '../../ledger/ledger.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
-import { keepTold, showOrders } from './sql/anomalies.ts'
+import { keepTold, showOrders, showPayins } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
 type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
@@ -46,6 +46,7 @@ export async function recallAnomalies(
       )
       await storeSaidOtherwise(tx, about)
       await tx.run(showOrders, { anomalies: told, but: AMBIGUOUS.kind })
+      await tx.run(showPayins, { anomalies: told, but: AMBIGUOUS.kind })
       return back
     })
     lost += kept.length

@@ -22,6 +22,21 @@ export const showOrders = sql<{
   where p.merchant_id = shown.merchant_id and p.payout_id = shown.payout_id
     and p.state in ('held', 'queued', 'submitting', 'unknown', 'processing', 'review')`
 
+/** The same of open payins. */
+export const showPayins = sql<{
+  anomalies: readonly { anomalyId: string; merchantId: string }[]
+  but: string
+}>`
+  update payins p set order_shown = true
+  from (
+    select a.merchant_id, a.order_no
+    from ${{ rows: 'anomalies', columns: { merchantId: 'text', anomalyId: 'uuid' } }} given
+    join anomalies a on a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id
+    where a.source in ('CALLBACK', 'QUERY') and a.kind <> ${'but'} and a.payout_id is null
+  ) shown
+  where p.merchant_id = shown.merchant_id and p.payin_id = shown.order_no
+    and p.state in ('creating', 'unknown', 'open', 'review')`
+
 /** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
 export const keepTold = sql<
   { told: readonly ToldAnomaly[] },
