@@ -161,6 +161,16 @@ async function findOne(world: World, { signal }: Bench): Promise<void> {
   await world.verdict({ signal })
 }
 
+/** A person, told that the gateway has no order of the first attempt, has the payout sent again. */
+export async function sendAgain(world: World, payoutId: string): Promise<void> {
+  const { exit } = await world.command([
+    ...['payout', 'resolve', payoutId, '--merchant', MERCHANT_ID, '--by', 'Meera Iyer'],
+    ...['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support of the gateway'],
+    ...['--reason', 'the gateway has no such order', '--yes'],
+  ])
+  if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
+}
+
 /** A process freezes with claimed payouts, past its lease; a person sends them again; the process wakes up. */
 export const frozenPastItsLease: Scene = {
   name: 'frozen past its lease, sent again by a person, then resumed, at a gateway that pays twice',
@@ -177,27 +187,7 @@ export const frozenPastItsLease: Scene = {
       })
       await eventually('the freeze', () => frozen.isFrozen())
       await untilState(world, payoutId, 'review')
-      const decided = [
-        '--merchant',
-        MERCHANT_ID,
-        '--by',
-        'Meera Iyer',
-        '--reason',
-        'the gateway has no such order',
-        '--yes',
-      ]
-      const absent = ['--confirmed-absent-by', 'Support of the gateway']
-      const { exit } = await world.command([
-        'payout',
-        'resolve',
-        payoutId,
-        '--resend',
-        '--attempt',
-        '1',
-        ...absent,
-        ...decided,
-      ])
-      if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
+      await sendAgain(world, payoutId)
       await start(world, without, { roles: 'dispatch' })
       await taken(world, 3)
       frozen.signal('SIGCONT')

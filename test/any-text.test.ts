@@ -30,11 +30,10 @@ import { readSchemas } from '../src/platform/registry/schemas.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
-import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { type IntakeDeps, processBatch } from '../src/stages/intake/intake.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { everyText, wellFormed } from '../src/text/text.ts'
-import { ACCOUNT, accepted, standAt, upsertMerchant } from './ledger.ts'
+import { ACCOUNT, accepted, setBalance, standAt, upsertMerchant } from './ledger.ts'
 import { payinLedger, REQUEST, TABLE } from './payins.ts'
 
 /** Any UTF-16 text, and text that breaks a NUL-terminated string, a JSON escape or an index. */
@@ -106,9 +105,7 @@ describe('arbitrary text', () => {
       after: (end: () => Promise<void>) => void ends.push(end),
     } as never)
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-    assert.ok(mark)
-    await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 17n, ...mark })
+    await setBalance(ledger.db, 'acme', 10n ** 17n)
     await ledger.db.run(fullSpeed, { ramp: WARM })
     const counted = new Metrics().counter('commands_total', 'test', ['outcome'])
     const outcomes = async (): Promise<Record<string, number>> =>

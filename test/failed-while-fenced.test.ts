@@ -19,9 +19,16 @@ import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
-import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
-import { ACCOUNT, accepted, anomaliesOf, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  payoutsOf,
+  setBalance,
+  testLedger,
+  upsertMerchant,
+} from './ledger.ts'
 
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
@@ -85,9 +92,7 @@ const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchan
 /** Sends `p`; the answer arrives when the test calls the returned function. */
 async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   await db.run(readied, {})
-  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(db, 'acme', 10n ** 12n)
   await db.run(ramped, { ramp: WARM })
   const { wave } = await claim(ledger, {
     ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },

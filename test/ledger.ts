@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { encoderOf } from '../src/app/ledger.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
@@ -10,10 +11,11 @@ import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import type { Standing } from '../src/platform/kafka/offsets.ts'
-import { sql, type Transaction } from '../src/platform/postgres/postgres.ts'
+import { type Database, sql, type Transaction } from '../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec, registerSchemas } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { attemptsMade } from '../src/stages/dispatch/sql/claim.ts'
+import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import type { MerchantTerms } from '../src/stages/intake/parse-command.ts'
 import { beginAt } from '../src/stages/intake/sql/offsets.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
@@ -128,6 +130,13 @@ export const upsertMerchant = sql<{ merchantId: string; settingsHash: string; fe
   insert into merchants (merchant_id, settings_hash, fee_estimate)
   values (${'merchantId'}, ${'settingsHash'}, ${'feeEstimate'})
   on conflict (merchant_id) do update set settings_hash = excluded.settings_hash`
+
+/** Stores what is available to the merchant, as if the gateway had just reported it. */
+export async function setBalance(db: Database, merchantId: string, available: bigint): Promise<void> {
+  const [mark] = await db.run(balanceWatermark, { merchantId })
+  assert.ok(mark)
+  await db.run(saveBalance, { merchantId, available, ...mark })
+}
 
 export type StoredPayout = {
   payoutId: string

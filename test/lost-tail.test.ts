@@ -13,7 +13,6 @@ import { sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
-import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../src/stages/outcomes/outcomes.ts'
 import {
   ACCOUNT,
@@ -21,6 +20,7 @@ import {
   anomaliesOf,
   brokenVersions,
   payoutsOf,
+  setBalance,
   testLedger,
   upsertMerchant,
 } from './ledger.ts'
@@ -77,9 +77,7 @@ async function onTheWire(): Promise<void> {
   )
   for (const merchantId of MERCHANTS) {
     await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await ledger.db.run(balanceWatermark, { merchantId })
-    assert.ok(mark)
-    await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
+    await setBalance(ledger.db, merchantId, 10n ** 12n)
     await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: WARM })
     const { wave } = await claimNext(merchantId)
     assert.equal(wave.length, 1)

@@ -9,9 +9,9 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { isLocked, sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { balanceWatermark, lockFunds, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
-import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from './ledger.ts'
 
 const TABLE = { queryAfterMs: [1000], graceMs: 2000, confirmations: 2, resendWhenAbsent: false }
 const amount = paise(10_000n)
@@ -26,9 +26,7 @@ const shortWaits = sql<object>`select set_config('lock_timeout', '500ms', true)`
 beforeEach(async () => {
   await db.run(emptied, {})
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(db, 'acme', 10n ** 12n)
   await accepted(ledger, config, [command('p', { amount })])
 })
 

@@ -1,20 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { inWorld, ONE, PROMISED, type Scene, start, taken, untilState } from '../scenes.ts'
+import { inWorld, ONE, PROMISED, type Scene, sendAgain, start, taken, untilState } from '../scenes.ts'
 import { aboutOrder, postCallback } from '../world/callback.ts'
 import { MERCHANT_ID } from '../world/merchants.ts'
 import { findNothing, setFaults } from '../world/sandbox-faults.ts'
 import { MIX } from '../world/world.ts'
-
-const BY = [
-  '--merchant',
-  MERCHANT_ID,
-  '--by',
-  'Meera Iyer',
-  '--reason',
-  'the gateway has no such order',
-  '--yes',
-]
-const ABSENT = ['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support of the gateway']
 
 /** The order of a first apply fails, while a second apply, sent by a person, is paid under the same number. */
 export const lateFailure: Scene = {
@@ -26,8 +15,7 @@ export const lateFailure: Scene = {
       await world.verdict({ signal: bench.signal })
       const [payoutId = ''] = await world.ask(1, [MIX['not taken, hangs once']], ONE)
       await untilState(world, payoutId, 'review')
-      const { exit } = await world.command(['payout', 'resolve', payoutId, ...ABSENT, ...BY])
-      if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
+      await sendAgain(world, payoutId)
       await taken(world, 3)
       const second = (await world.gateway.orders()).find((order) => order.status === 1)
       if (!second) throw new Error('the gateway has no second order under way')

@@ -68,6 +68,15 @@ const intercepted = (
     (instead(statement, params) as R[] | undefined) ?? tx.run(statement, params),
 })
 
+/** A statement that finds nothing in any transaction. */
+const findingInTransactions = (missed: unknown): Missing['put'] =>
+  withDatabase((db) => ({
+    transaction: (name, work) =>
+      db.transaction(name, (tx) =>
+        work(intercepted(tx, (statement) => (statement === missed ? [] : undefined))),
+      ),
+  }))
+
 /** Rows of payouts without the account that each was sent to. */
 const sentNowhere = <Row>(rows: Row[]): Row[] =>
   rows.map((row) => (row instanceof Object && 'orderNo' in row ? { ...row, accountId: null } : row))
@@ -262,12 +271,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'fence when the ledger lost commands': {
     about: 'intake goes on after the ledger was set back under a running payoutd, and no merchant is fenced',
-    put: withDatabase((db) => ({
-      transaction: (name, work) =>
-        db.transaction(name, (tx) =>
-          work(intercepted(tx, (statement) => (statement === fenceEvery ? [] : undefined))),
-        ),
-    })),
+    put: findingInTransactions(fenceEvery),
   },
   'isolation set per connection': {
     about: 'transactions use the default isolation of the database',
@@ -284,12 +288,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'early cancellations': {
     about: 'a cancellation that arrives before its command is forgotten',
-    put: withDatabase((db) => ({
-      transaction: (name, work) =>
-        db.transaction(name, (tx) =>
-          work(intercepted(tx, (statement) => (statement === takeEarlyCancels ? [] : undefined))),
-        ),
-    })),
+    put: findingInTransactions(takeEarlyCancels),
   },
   'request to cancel': {
     about: 'a cancellation that arrives during an attempt is forgotten when the payout may be sent again',

@@ -8,9 +8,11 @@ import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
 import { testLedger } from '../../test/ledger.ts'
 import { brokenPayins, storedPayins } from '../../test/payins.ts'
 import { startPayoutd } from '../app/start.ts'
+import type { Config } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { queryPolicyOf } from '../gateway/dialect/dialect.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { migrateAll } from '../ledger/tables/migrate-all.ts'
 import type { Collector } from '../payins/collect.ts'
 import { createHttpServer } from '../platform/http.ts'
@@ -332,6 +334,35 @@ test('nothing about the payer is kept or shown: not in the ledger, in answers, i
   }
 })
 
+/** Creates payins of two merchants; once `answered`, no request has left for the gateway. */
+function creating(
+  t: TestContext,
+  ledger: Ledger,
+  config: Config,
+  answered = async (): Promise<void> => undefined,
+) {
+  const collector: Collector = {
+    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
+    ...{ expireMs: 60_000, recover: new Map() },
+    queryPolicy: queryPolicyOf(loadDialect('sandbox')),
+    create: async () => {
+      await answered()
+      return { kind: 'not-sent', reason: 'lease-over', exchange: null } as never
+    },
+  }
+  const server = createHttpServer()
+  t.after(() => server.close())
+  payinRoutes(server, {
+    ...{ ledger, fingerprintKey: config.fingerprintKey, clock: systemClock },
+    ...{ log: silentLogger, collectors: new Map(['acme', 'globex'].map((one) => [one, collector])) },
+  })
+  return (merchantId: string, key: string) =>
+    server.inject({
+      ...{ method: 'POST', url: '/v1/payins', headers: { 'idempotency-key': key } },
+      payload: { merchantId, amount: '10000' },
+    })
+}
+
 test('a merchant with 200 requests in hand is refused, others are not, and all use two connections at once', async (t) => {
   const { ledger, config } = await testLedger(t)
   let answer: () => void = () => undefined
@@ -350,27 +381,10 @@ test('a merchant with 200 requests in hand is refused, others are not, and all u
     transaction: (name, work) => counted(() => ledger.db.transaction(name, work)),
   }
   let asked = 0
-  const collector: Collector = {
-    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
-    ...{ expireMs: 60_000, recover: new Map() },
-    queryPolicy: queryPolicyOf(loadDialect('sandbox')),
-    create: async () => {
-      asked++
-      await answered
-      return { kind: 'not-sent', reason: 'lease-over', exchange: null } as never
-    },
-  }
-  const server = createHttpServer()
-  t.after(() => server.close())
-  payinRoutes(server, {
-    ...{ ledger: { ...ledger, db }, fingerprintKey: config.fingerprintKey, clock: systemClock },
-    ...{ log: silentLogger, collectors: new Map(['acme', 'globex'].map((one) => [one, collector])) },
+  const create = creating(t, { ...ledger, db }, config, async () => {
+    asked++
+    await answered
   })
-  const create = async (merchantId: string, key: string) =>
-    server.inject({
-      ...{ method: 'POST', url: '/v1/payins', headers: { 'idempotency-key': key } },
-      payload: { merchantId, amount: '10000' },
-    })
   const first = Array.from({ length: 200 }, (_, i) => create('acme', `order-${i}`))
   await eventually('all to be asked for', () => asked === 200)
   const turnedAway = await create('acme', 'order-200')
@@ -402,23 +416,7 @@ test('payins of one merchant that wait for the database do not hold up those of 
       return ledger.db.transaction(name, work)
     },
   }
-  const collector: Collector = {
-    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
-    ...{ expireMs: 60_000, recover: new Map() },
-    queryPolicy: queryPolicyOf(loadDialect('sandbox')),
-    create: async () => ({ kind: 'not-sent', reason: 'lease-over', exchange: null }) as never,
-  }
-  const server = createHttpServer()
-  t.after(() => server.close())
-  payinRoutes(server, {
-    ...{ ledger: { ...ledger, db }, fingerprintKey: config.fingerprintKey, clock: systemClock },
-    ...{ log: silentLogger, collectors: new Map(['acme', 'globex'].map((one) => [one, collector])) },
-  })
-  const create = async (merchantId: string, key: string) =>
-    server.inject({
-      ...{ method: 'POST', url: '/v1/payins', headers: { 'idempotency-key': key } },
-      payload: { merchantId, amount: '10000' },
-    })
+  const create = creating(t, { ...ledger, db }, config)
   const stuck = Array.from({ length: 20 }, (_, i) => create('acme', `order-${i}`))
   await eventually('some to wait', () => waiting > 0)
   mayGo = true

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { balanceWatermark, lockFunds, saveBalance } from '../stages/dispatch/sql/funds.ts'
+import { lockFunds } from '../stages/dispatch/sql/funds.ts'
 import { pauseMerchant, resumeMerchant } from './pause.ts'
 
 const PAUSE = { merchantId: 'acme', by: 'asha', reason: 'bank holiday', feeEstimate: paise(500n) }
@@ -15,9 +15,7 @@ const RESUME = { merchantId: 'acme', by: 'ravi', reason: 'banks are open' }
 async function sending(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
   await accepted(ledger, config, [command('p-1')])
   const { sealing, fingerprintKey } = config
   return { ledger, keys: { sealing, fingerprintKey } }

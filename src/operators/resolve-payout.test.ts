@@ -7,6 +7,7 @@ import {
   NO_PROMISES,
   oneWaits,
   payoutsOf,
+  setBalance,
   testLedger,
   upsertMerchant,
   within,
@@ -25,7 +26,6 @@ import { eventually } from '../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../queries/payout-story.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 import { WARM } from '../stages/dispatch/merchant-gate.ts'
-import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
 import { previewResolve, resolvePayout } from './resolve-payout.ts'
@@ -58,9 +58,7 @@ const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 /** What dispatch would send now. */
 async function sendable(ledger: Ledger, config: Config) {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
   await ledger.db.run(fullSpeed, { ramp: WARM })
   const { wave } = await claim(ledger, {
     merchantId: 'acme',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
@@ -13,7 +13,6 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 import type { OpenedDetails } from '../stages/dispatch/claim-candidates.ts'
 import { WARM } from '../stages/dispatch/merchant-gate.ts'
-import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { deadLetter, nameOf, openDeadLetter, sealRecord } from '../stages/intake/dead-letter.ts'
 import { proveKeys } from './key-proofs.ts'
 import { censusOfKeys, retireKeys, rotateKeys, unusedKeys } from './rotate-keys.ts'
@@ -225,8 +224,6 @@ const withoutFirst = ({ keys }: Config['sealing']): SealingKeys => ({
 /** The merchant's balance covers everything, and its canary is over. */
 async function atSpeed(ledger: Ledger): Promise<void> {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
   await ledger.db.run(atFullSpeed, { ramp: WARM })
 }

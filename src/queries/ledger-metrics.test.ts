@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { payinLedger, report, TABLE } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
@@ -10,7 +10,6 @@ import { fence } from '../operators/restore/restore.ts'
 import { applyPayinEvidenceBatch } from '../payins/outcomes.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { type Database, sql, withSession } from '../platform/postgres/postgres.ts'
-import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { acknowledgeAnomalies } from './anomalies.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { anomaliesOf } from './sql/anomalies.ts'
@@ -139,9 +138,7 @@ test('a pause, a fence and a balance show in the next scrape', async (t) => {
   assert.equal(before.get('payoutd_merchant_recovering{merchant="acme"}'), 0)
   assert.equal(before.get('payoutd_merchant_balance_paise{merchant="acme"}'), undefined)
 
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 12_345n, ...mark })
+  await setBalance(ledger.db, 'acme', 12_345n)
   await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'asha', reason: 'audit', feeEstimate: null })
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
   const after = await scrape(metrics)

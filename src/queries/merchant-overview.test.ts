@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import type { State } from '../domain/payout/states.ts'
@@ -10,7 +10,7 @@ import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
 import { spendable, WARM } from '../stages/dispatch/merchant-gate.ts'
-import { balanceWatermark, saveBalance, saveCircuit } from '../stages/dispatch/sql/funds.ts'
+import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { circuitText, merchantsText } from '../views/merchant-text.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 
@@ -48,9 +48,7 @@ async function busy(t: TestContext) {
 }
 
 async function withBalance(ledger: Awaited<ReturnType<typeof busy>>, available: bigint) {
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available, ...mark })
+  await setBalance(ledger.db, 'acme', available)
 }
 
 async function overviewOf(ledger: Awaited<ReturnType<typeof busy>>) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { checkShortages } from '../doctor/stopped-sending.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
@@ -8,7 +8,6 @@ import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 import { WARM } from '../stages/dispatch/merchant-gate.ts'
-import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { storyText } from '../views/story-text.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { tellPayout } from './payout-story.ts'
@@ -23,9 +22,7 @@ test('a payout that the balance does not cover is reported, with what waits behi
   await db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 500n })
   await db.run(fullSpeed, { ramp: WARM })
   const hasBalance = async (available: bigint) => {
-    const [mark] = await db.run(balanceWatermark, { merchantId })
-    assert.ok(mark)
-    await db.run(saveBalance, { merchantId, available, ...mark })
+    await setBalance(db, merchantId, available)
   }
   const limits = { maxInFlight: 64, ratePerSecond: null }
   const claimNext = () =>

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { storeDecisions } from '../ledger.ts'
 import { latestActs } from '../sql/acts.ts'
 import { grantTo } from './grants.ts'
@@ -36,9 +35,7 @@ test('the role that runs payoutd can store commands, claim, apply evidence, paus
   const db = await runner(t, config.databaseUrl, opened.ledger.db)
   const ledger = { ...opened.ledger, db }
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(db, 'acme', 10n ** 12n)
   await accepted(ledger, config, [command('p-1')])
   const limits = { maxInFlight: 64, ratePerSecond: null }
   const options = {

@@ -6,6 +6,7 @@ import {
   anomaliesOf,
   brokenVersions,
   payoutsOf,
+  setBalance,
   upsertMerchant,
 } from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
@@ -27,7 +28,6 @@ import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { askingAbout } from '../../stages/outcomes/known-order.ts'
 import { payoutPoller } from '../../stages/outcomes/payout-poller.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
@@ -472,9 +472,7 @@ describe('while a merchant is fenced', () => {
     await accept('waits')
     await raise()
     await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-    assert.ok(mark)
-    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 9n, ...mark })
+    await setBalance(db, 'acme', 10n ** 9n)
     const options = {
       merchantId: 'acme',
       atMost: 9,

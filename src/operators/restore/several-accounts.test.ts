@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
@@ -17,7 +17,6 @@ import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { adoptSettings } from '../gateway-settings.ts'
 import type { AskedAccount } from './accounts.ts'
 import { readBackPublished } from './read-back-published.ts'
@@ -85,9 +84,7 @@ async function world(
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h1', feeEstimate: 0n })
   await accepted(ledger, config, [command('p')])
   async function sentTo(account: typeof ACCOUNT): Promise<number> {
-    const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-    assert.ok(mark)
-    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+    await setBalance(db, 'acme', 10n ** 12n)
     const { wave } = await claim(ledger, {
       ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing, account },
       ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 64, ratePerSecond: null } },

@@ -1,5 +1,5 @@
 import type { Payin } from '../../domain/payin/payin.ts'
-import { saidHash } from '../../ledger/sql/store.ts'
+import { type HistoryRow, saidHash } from '../../ledger/sql/store.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /** `checkout`: JSON text. */
@@ -34,17 +34,8 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   ) c
   where p.ctid = c.place`
 
-/** An entry of a payin's history. `version`: null if the evidence moved nothing; `exchange`: JSON text. */
-export type PayinHistoryRow = {
-  merchantId: string
-  payinId: string
-  version: number | null
-  fromState: string | null
-  toState: string
-  reason: string | null
-  source: string
-  exchange: string | null
-}
+/** An entry of a payin's history. */
+export type PayinHistoryRow = Omit<HistoryRow, 'payoutId'> & { payinId: string }
 
 export const insertPayinHistory = sql<{ history: readonly PayinHistoryRow[] }>`
   insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)

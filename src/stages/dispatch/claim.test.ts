@@ -7,6 +7,7 @@ import {
   attemptOf,
   brokenVersions,
   payoutsOf,
+  setBalance,
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
@@ -53,9 +54,7 @@ const attempts = sql<object, { payoutId: string; attempt: number; orderNo: strin
 async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
   const { ledger, config, codec } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: balance, ...mark })
+  await setBalance(ledger.db, 'acme', balance)
   await ledger.db.run(atFullSpeed, { ramp: WARM })
   await accepted(
     ledger,
@@ -327,9 +326,7 @@ describe('a fee', () => {
     await recordAnswers([outcome], { ledger, decisions: DECISIONS, queryPolicies: TABLES, log: silentLogger })
   }
   const balance = async (ledger: Ledger, available: bigint) => {
-    const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-    assert.ok(mark)
-    await ledger.db.run(saveBalance, { merchantId: 'acme', available, ...mark })
+    await setBalance(ledger.db, 'acme', available)
   }
 
   test('of a large payout at a percentage keeps no small one waiting for the balance', async (t) => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
-import { accepted, anomaliesOf, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { accepted, anomaliesOf, payoutsOf, setBalance, testLedger } from '../../../test/ledger.ts'
 import { startPayoutd } from '../../app/start.ts'
 import type { Merchant } from '../../config/merchants.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -15,7 +15,6 @@ import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { sealingKey } from '../../platform/seal.ts'
 import { WARM } from './merchant-gate.ts'
-import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 /** A busy machine may take seconds from a claim to its send. */
 const PATIENT = loadDialect('default', { leaseMs: 300_000 })
@@ -99,9 +98,7 @@ async function dispatchTo(
     return payoutd.stop()
   })
   for (const [merchantId] of gateways) {
-    const [mark] = await ledger.db.run(balanceWatermark, { merchantId })
-    assert.ok(mark)
-    await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
+    await setBalance(ledger.db, merchantId, 10n ** 12n)
   }
   await ledger.db.run(atFullSpeed, { ramp: WARM })
   return {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { SAFEGUARDS } from '../../app/safeguards.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { Dispatch } from './dispatch.ts'
-import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const LEASE_MS = 60_000
 const SEND_TIMEOUT_MS = 10_000
@@ -19,9 +18,7 @@ async function mayBeSent(t: TestContext, wallMs: number, monotonicMs: number): P
   const { db } = ledger
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: ACCOUNT.settingsHash, feeEstimate: 0n })
   await accepted(ledger, config, [command('p')])
-  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(db, 'acme', 10n ** 12n)
   let [wall, monotonic] = [1_000_000, 5_000]
   const asked = Promise.withResolvers<boolean>()
   const metrics = new Metrics()

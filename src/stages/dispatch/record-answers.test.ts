@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
@@ -11,7 +11,6 @@ import { claim } from './claim.ts'
 import { WARM } from './merchant-gate.ts'
 import { recordAnswers } from './record-answers.ts'
 import { openAttempts } from './sql/claim.ts'
-import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
@@ -62,9 +61,7 @@ test('a refusal read by settings that are no longer in force ends nothing, and p
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(db, 'acme', 10n ** 12n)
   await accepted(ledger, config, [command('p')])
   const { wave } = await claim(ledger, {
     ...{

@@ -7,6 +7,7 @@ import {
   accepted,
   brokenVersions,
   payoutsOf,
+  setBalance,
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
@@ -17,7 +18,6 @@ import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
 import { claim } from './claim.ts'
-import { balanceWatermark, saveBalance } from './sql/funds.ts'
 import { KeyTrial } from './undecryptable.ts'
 
 const funds = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
@@ -29,9 +29,7 @@ const deadlines = sql<object, { same: boolean }>`
 async function behindSealed(t: TestContext, sealed: number) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
   const both: SealingKeys = {
     current: 2,
     keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]),

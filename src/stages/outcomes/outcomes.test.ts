@@ -11,6 +11,7 @@ import {
   payoutsOf,
   readerOf,
   type StoredPayout,
+  setBalance,
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
@@ -33,7 +34,6 @@ import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../dispatch/claim.ts'
 import { WARM } from '../dispatch/merchant-gate.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
-import { balanceWatermark, saveBalance } from '../dispatch/sql/funds.ts'
 import { callbackPath } from './callback-endpoint.ts'
 import {
   applyEvidenceBatch,
@@ -46,6 +46,11 @@ import { payoutPoller } from './payout-poller.ts'
 const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
 const exchange = {}
+/** The outcome of an apply that the gateway accepted. */
+const ACCEPTED = {
+  answer: { kind: 'accepted', agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange },
+  tell: false,
+} as const
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 /** Moves time on: everything that waits is due, and everything unknown has been so for another minute. */
 const laterOn = sql<object>`
@@ -110,9 +115,7 @@ function from(account: typeof THERE, { orderNo }: StoredPayout, outcomeDeps: Out
 async function onTheWire(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
   await ledger.db.run(fullSpeed, { ramp: WARM })
   const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
   await accepted(ledger, config, commands)
@@ -527,14 +530,7 @@ describe('the poller', () => {
     })
     const [lost, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
-    const answer = {
-      kind: 'accepted',
-      agentpayOrderId: 'AP1',
-      fee: null,
-      status: 'processing',
-      exchange,
-    } as const
-    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
       ...outcomeDeps,
       log: silentLogger,
     })
@@ -555,7 +551,7 @@ describe('the poller', () => {
     await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], outcomeDeps)
     const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
     assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
-    const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), answer, tell: false }
+    const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), ...ACCEPTED }
     await recordAnswers([second], { ...outcomeDeps, log: silentLogger })
     await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], outcomeDeps)
     assert.equal((await now())?.state, 'processing')
@@ -574,14 +570,7 @@ describe('the poller', () => {
   test('confirms no absence if the gateway does not find the known order either: payoutd asks in the wrong place', async (t) => {
     const { ledger, processAll, outcomeDeps } = await poller(t, 2, async () => notFound)
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
-    const answer = {
-      kind: 'accepted',
-      agentpayOrderId: 'AP1',
-      fee: null,
-      status: 'processing',
-      exchange,
-    } as const
-    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
       ...outcomeDeps,
       log: silentLogger,
     })
