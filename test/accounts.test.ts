@@ -99,7 +99,7 @@ async function changeInDoubt(t: TestContext, former: (config: Config) => Partial
   await first.stop()
 
   const changed = at(there.url, former(config))
-  await assert.rejects(start(changed), /base URL is .* here, and .* is in force.*payoutd merchant adopt acme/)
+  await assert.rejects(start(changed), /base URL here is .*, but .* is in force.*payoutd merchant adopt acme/)
   await adopt(ledger, changed)
   await accepted(ledger, changed, [command('p2'), command('p3')])
   const second = await start(changed)
@@ -169,9 +169,9 @@ test('two installations with different settings never take turns: the second doe
   t.after(() => running.stop())
   await assert.rejects(
     start(at(here.url, { key: 'another key' })),
-    /key \(by its fingerprint\) is [0-9a-f]{16} here/,
+    /key \(by its fingerprint\) here is [0-9a-f]{16}, but /,
   )
-  await assert.rejects(start(at(here.url, { mchId: '77' })), /mchId is 77 here, and 1000100 is in force/)
+  await assert.rejects(start(at(here.url, { mchId: '77' })), /mchId here is 77, but 1000100 is in force/)
   const dialect = { ...QUICK, queryAfterMs: [200] }
-  await assert.rejects(start(at(here.url, { dialect })), /its dialect has another content here/)
+  await assert.rejects(start(at(here.url, { dialect })), /its dialect here has other content/)
 })

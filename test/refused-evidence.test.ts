@@ -12,7 +12,7 @@ const told = sql<object, Told>`
     (select count(*)::int from outbox where event_id = anomaly_id) as messages
   from anomalies where kind = 'not-stored'`
 
-const DETAIL = 'the database refuses to store what it says (SQLSTATE 23514), so it settles nothing'
+const DETAIL = 'the database refuses to store this report (SQLSTATE 23514), so the report changes nothing'
 
 const refuses: Record<'payout' | 'payin', Sql<object, never>> = {
   payout: sql<object>`alter table payouts add constraint odd check (utr <> 'REFUSED')`,

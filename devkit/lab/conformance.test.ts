@@ -72,7 +72,7 @@ test('--json prints only the verdicts', async (t) => {
 
 test('if nobody listens, the command says only that: exit code 2', async () => {
   const { code, stdout } = await conformance('http://127.0.0.1:9', '--yes')
-  assert.deepEqual([code, stdout], [2, 'no answer from there: ECONNREFUSED\n'])
+  assert.deepEqual([code, stdout], [2, 'the gateway does not answer: ECONNREFUSED\n'])
 })
 
 test('with a wrong key, the command says only that: exit code 2', async (t) => {
@@ -81,7 +81,7 @@ test('with a wrong key, the command says only that: exit code 2', async (t) => {
   assert.equal(code, 2)
   assert.match(
     stdout,
-    /^the balance is not told .*the merchant number, the key or the dialect is wrong.*\n {2}retCode {2}SIGN_ERROR\n/,
+    /^the gateway returns no balance .*the merchant number, the key or the dialect is wrong.*\n {2}retCode {2}SIGN_ERROR\n/,
   )
   assert.ok(!stdout.includes('differ'))
 })

@@ -35,19 +35,27 @@ type ConformanceOptions = ConnectionOptions &
 
 export const conformanceCommand = withWho(withConnection(new Command('conformance')))
   .description(
-    'try every sentence of the contract at a server of the family and say what it does; ' +
-      'creates payins and payouts of ₹1 each',
+    'test a gateway against every sentence of the contract and report the differences; ' +
+      'this creates payins and payouts of ₹1 each',
   )
   .option(
     '--sandbox',
-    'it is payoutd’s sandbox: its payers are played, its beneficiaries nobody, its clock put forward',
+    'the gateway is payoutd’s sandbox: the test plays the payers, pays invented beneficiaries and moves the clock forward',
   )
-  .option('--account-no <number>', 'whom the payouts pay; without one no payout is tried')
-  .option('--account-name <name>', 'of that account')
-  .option('--ifsc <code>', 'of that account')
-  .option('--callback-port <port>', 'where callbacks are listened for; 0: any free one', wholeNumber, 0)
-  .option('--callback-url <url>', 'how the server reaches that port, where it is not on this machine')
-  .option('--patience <seconds>', 'the longest that a callback is waited for', wholeNumber, 30)
+  .option('--account-no <number>', 'the account that the payouts pay; without it, no payout is tried')
+  .option('--account-name <name>', 'the name of that account’s holder')
+  .option('--ifsc <code>', 'the IFSC of that account’s bank')
+  .option(
+    '--callback-port <port>',
+    'the port on which to receive callbacks; 0 takes any free one',
+    wholeNumber,
+    0,
+  )
+  .option(
+    '--callback-url <url>',
+    'the URL by which the gateway reaches that port, if it is not on this machine',
+  )
+  .option('--patience <seconds>', 'how long to wait for a callback', wholeNumber, 30)
   .option('--yes', 'do not ask; needed if there is no terminal')
   .option('--json', 'print the verdicts as JSON')
   .action(async ({ json, yes, ...options }: ConformanceOptions) => {
@@ -109,7 +117,7 @@ async function hindranceAt(connection: GatewayConnection): Promise<GatewayOutcom
     const balance = await client.balance()
     if (balance.kind === 'balance') return null
     if (SILENCE.has(balance.reason)) {
-      const title = `no answer from there: ${balance.exchange.note ?? balance.reason}`
+      const title = `the gateway does not answer: ${balance.exchange.note ?? balance.reason}`
       return { code: EXIT.unknown, title, facts: [], json: balance }
     }
     const query = await client.query({ mchOrderNo: 'NOBODYHASTHIS' })
@@ -118,8 +126,8 @@ async function hindranceAt(connection: GatewayConnection): Promise<GatewayOutcom
     return {
       code: EXIT.unknown,
       title:
-        'the balance is not told and no query is answered with a good signature: ' +
-        'the merchant number, the key or the dialect is wrong, or it is no gateway of this family',
+        'the gateway returns no balance and answers no query with a valid signature: ' +
+        'the merchant number, the key or the dialect is wrong, or it is not a gateway of this family',
       facts: said(balance.exchange),
       json: balance,
     }
@@ -140,7 +148,7 @@ function beneficiaryOf({ sandbox, accountNo, accountName, ifsc }: ConformanceOpt
   const given = [accountNo, accountName, ifsc].filter((value) => value !== undefined)
   if (given.length === 0) return sandbox ? SANDBOX_BENEFICIARY : null
   if (accountNo === undefined || accountName === undefined || ifsc === undefined) {
-    throw new ExpectedFailure('a beneficiary is given by --account-no, --account-name and --ifsc, all three')
+    throw new ExpectedFailure('to name a beneficiary, give --account-no, --account-name and --ifsc together')
   }
   return { accountNo, accountName, values: [ifsc] }
 }
@@ -167,7 +175,7 @@ function summaryOf(verdicts: readonly Verdict[]): string {
   const numberOf = (wanted: Verdict['verdict']) => verdicts.filter(({ verdict }) => verdict === wanted).length
   return [
     `${numberOf('holds')} hold, ${numberOf('differs')} differ, ${numberOf('not-tried')} were not tried;`,
-    `${numberOf('not-shown')} tell what this server does where the contract says nothing`,
+    `${numberOf('not-shown')} show what this server does where the contract says nothing`,
   ].join(' ')
 }
 

@@ -27,14 +27,14 @@ test('the probe finds and writes the dialect of a sandbox, other commands accept
   const { code, stdout, stderr } = await run(['probe', '--out', out])
   assert.equal(code, 0, stderr)
   assert.match(stdout, /^shown\n {2}body +form\n {2}sign\.algorithm +md5\n/)
-  assert.match(stdout, /\nnot shown, so the default stays\n.* duplicateApply +unknown: /s)
+  assert.match(stdout, /\nnot shown, so these keep their defaults\n.* duplicateApply +unknown: /s)
   assert.ok(!stdout.includes(KEY))
   assert.equal((await run(['balance', '--dialect', out])).code, 0)
 
   const before = readFileSync(out, 'utf8')
   const again = await run(['probe', '--out', out])
   assert.deepEqual([again.code, again.stdout], [1, ''])
-  assert.match(again.stderr, /is there already: give another --out, or --force/)
+  assert.match(again.stderr, /already exists: give another --out, or --force/)
   const forced = await run(['probe', '--out', out, '--force', '--json'])
   assert.equal(forced.code, 0)
   assert.deepEqual(JSON.parse(forced.stdout).dialect, JSON.parse(before))
@@ -54,7 +54,7 @@ test('an unknown order gives exit code 1, and the file still gets what the other
   const { run, out } = await start(t)
   const { code, stdout } = await run(['probe', '--out', out, '--order', 'NOBODYHASTHIS'])
   assert.equal(code, 1)
-  assert.match(stdout, /^warning: no path found the order that was said to be known\n/)
+  assert.match(stdout, /^warning: the gateway found the order of --order at no path\n/)
   assert.equal((await run(['balance', '--dialect', out])).code, 0)
 })
 
@@ -62,6 +62,9 @@ test('with a wrong key nothing is written', async (t) => {
   const { run, out } = await start(t)
   const { code, stdout } = await run(['probe', '--out', out], 'another-key')
   assert.equal(code, 1)
-  assert.match(stdout, /^in no known way of asking was the balance told: .*\n {2}heard {2}retCode SIGN_ERROR/)
+  assert.match(
+    stdout,
+    /^the gateway returned no balance in any dialect: .*\n {2}received {2}retCode SIGN_ERROR/,
+  )
   assert.equal(existsSync(out), false)
 })

@@ -23,20 +23,20 @@ type ProbeOptions = AccountOptions & { order?: string; out: string; force?: true
 
 export const probeCommand = withAccount(new Command('probe'))
   .description(
-    'find out the dialect of a gateway by harmless calls, balances and queries, and write it to a file; ' +
-      'what such calls cannot show is named and keeps its default',
+    'find out the dialect of a gateway with balance calls and queries, which move no money, and write it to a file; ' +
+      'list the settings that such calls cannot show, which keep their defaults',
   )
   .option(
     '--order <number>',
-    'a payout that the gateway has, by either of its numbers: shows more. Exit code 1 if it is not found; what the rest showed is written all the same',
+    'the number of a payout that the gateway has (yours or the gateway’s), which shows more settings. If the gateway does not find it, the exit code is 1, but the file is still written',
   )
   .option('--out <file>', 'where to write the dialect', pathOf, 'gateway-dialect.json')
-  .option('--force', 'write over a file that is there')
-  .option('--json', 'print what was found as JSON')
+  .option('--force', 'overwrite the file if it exists')
+  .option('--json', 'print the result as JSON')
   .action(async ({ order, out, force, json, ...options }: ProbeOptions) => {
     const { baseUrl, mchId, key, tls } = accountOf(options)
     if (!force && existsSync(out))
-      throw new ExpectedFailure(`${out} is there already: give another --out, or --force`)
+      throw new ExpectedFailure(`${out} already exists: give another --out, or --force`)
     demandFolderOf(out)
     const found = await probe({
       ...{ baseUrl, tls, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
@@ -52,9 +52,12 @@ function demandFolderOf(file: string): void {
   try {
     accessSync(folder, constants.W_OK)
   } catch (error) {
-    throw new ExpectedFailure(`${file} cannot be written: there is no folder ${folder} to write to`, {
-      cause: error,
-    })
+    throw new ExpectedFailure(
+      `${file} cannot be written: there is no folder ${folder}, or you may not write to it`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -65,7 +68,7 @@ function outcomeOf(found: ProbeOutcome, out: string): GatewayOutcome {
       const shownFacts = shown.map(({ setting, value }): Fact => [setting, written(value)])
       const keptFacts = kept.map(({ setting, value, why }): Fact => [setting, `${written(value)}: ${why}`])
       const codes: Fact[] = [
-        ['for an order that nobody has', retCodes.absentOrder.join(', ') || 'none'],
+        ['for an order that does not exist', retCodes.absentOrder.join(', ') || 'none'],
         ['for a wrong signature', retCodes.wrongSignature.join(', ') || 'none'],
       ]
       const title = [
@@ -74,29 +77,30 @@ function outcomeOf(found: ProbeOutcome, out: string): GatewayOutcome {
           'shown',
           ...factLines(shownFacts),
           '',
-          'not shown, so the default stays',
+          'not shown, so these keep their defaults',
           ...factLines(keptFacts),
         ],
-        ...[
-          '',
-          'retCodes heard, which the gateway’s people can tell the meaning of',
-          ...factLines(codes),
-          '',
-        ],
+        ...['', 'retCodes received; ask the gateway’s support what they mean', ...factLines(codes), ''],
         `written to ${out}`,
       ].join('\n')
       const code = knownOrder === 'not-found' ? EXIT.no : EXIT.yes
       return { code, title, facts: [], json: { ...found, file: out } }
     }
     case 'not-reached':
-      return { code: EXIT.unknown, title: `no answer from there: ${found.reason}`, facts: [], json: found }
+      return {
+        code: EXIT.unknown,
+        title: `the gateway does not answer: ${found.reason}`,
+        facts: [],
+        json: found,
+      }
     case 'no-balance': {
       const title =
-        'in no known way of asking was the balance told: the merchant number or the key is wrong, or it is no gateway of this family'
-      return { code: EXIT.no, title, facts: [['heard', found.heard.join(', ')]], json: found }
+        'the gateway returned no balance in any dialect: the merchant number or the key is wrong, or it is not a gateway of this family'
+      return { code: EXIT.no, title, facts: [['received', found.heard.join(', ')]], json: found }
     }
     case 'contradiction': {
-      const title = 'its answers are signed in no way in which it accepts requests, which no dialect can say'
+      const title =
+        'the gateway signs its answers in another way than the requests that it accepts, and no dialect can express that'
       return { code: EXIT.no, title, facts: [], json: found }
     }
   }

@@ -24,8 +24,8 @@ type DemoOptions = PayrollChoice & { keep?: true; json?: true }
 /** `payoutd demo`. Exit codes: 0 everything balances, 1 it does not or could not be checked, 130 interrupted. */
 export const demoCommand = new Command('demo')
   .description(
-    'pay a payroll in which everything goes wrong that can, on a stack of its own, and hold every row of it ' +
-      "against what came out on Kafka and against the gateway's own books",
+    'pay a payroll in which many things go wrong, on servers of its own, and compare every row with ' +
+      'what payoutd published and with the ledger of the gateway',
   )
   .option('--rows <n>', 'pay a generated payroll of this many rows', rows)
   .option('--file <csv>', 'pay this payroll file', existing)

@@ -16,10 +16,10 @@ const DIR = '.payoutd'
 export const upCommand = new Command('up')
   .description(
     'run payoutd with everything it needs on this machine, until Ctrl-C; DATABASE_URL, KAFKA_BROKERS, ' +
-      'SCHEMA_REGISTRY_URL and GATEWAY_BASE_URL (with GATEWAY_MCH_ID and GATEWAY_KEY) name servers to use ' +
-      'instead of own ones',
+      'SCHEMA_REGISTRY_URL and GATEWAY_BASE_URL (with GATEWAY_MCH_ID and GATEWAY_KEY) name servers of your own to use ' +
+      'instead',
   )
-  .option('--fresh', 'delete the databases, topics, schemas and gateway books of earlier runs first', false)
+  .option('--fresh', 'delete the databases, topics, schemas and gateway ledger of earlier runs first', false)
   .action(async ({ fresh }: { fresh: boolean }) => {
     try {
       await up(fresh, interruption())
@@ -70,7 +70,7 @@ function deletionTeller(): OnStep {
   let left = existsSync(data)
   const tell = stepTeller(systemClock)
   return (step, state) => {
-    if (left) note(`deleted ${path.relative('', data)}: databases, topics, schemas, the gateway's books`)
+    if (left) note(`deleted ${path.relative('', data)}: databases, topics, schemas, the gateway's ledger`)
     left = false
     tell(step, state)
   }

@@ -9,38 +9,45 @@ import { readDialect } from './wire/dialect-file.ts'
 const wrong: string[] = []
 
 new Command('sandbox')
-  .description('The payment gateway as a server of its own, for trying out, testing and measuring.')
+  .description('A payment gateway to try out, test and measure payoutd with.')
   .option('--host <host>', 'address to listen on', DEFAULTS.host)
   .addOption(read('--port <port>', 'port to listen on; 0 takes any free one', whole, 8790))
-  .option('--state <file>', 'SQLite file that holds everything', 'sandbox.sqlite')
+  .option('--state <file>', 'SQLite file in which it stores everything', 'sandbox.sqlite')
   .addOption(read('--merchant <mchId:key>', 'a merchant; repeat it for more', merchant, [], 'none'))
   .option('--seed <file>', 'merchants as JSON: {"merchants": [{"mchId", "key", …}]}')
   .option(
     '--dialect <file>',
-    'how parameters travel and are signed, and where, as JSON; none: a form, MD5, upper case',
+    'JSON file that says how parameters are sent and signed, and the paths; without it: a form, MD5, upper case',
   )
   .addOption(
-    paise('--balance <paise>', 'what a merchant begins with that the state file does not know', 'balance'),
+    paise('--balance <paise>', 'the opening balance of a merchant that is not in the state file', 'balance'),
   )
-  .addOption(read('--settle-ms <ms>', 'from acceptance to the end of a payout', whole, DEFAULTS.settleMs))
-  .addOption(read('--latency-ms <ms>', 'how long every answer takes at least', whole, DEFAULTS.latencyMs))
+  .addOption(
+    read('--settle-ms <ms>', 'time from acceptance to the end of a payout', whole, DEFAULTS.settleMs),
+  )
+  .addOption(read('--latency-ms <ms>', 'the least time that an answer takes', whole, DEFAULTS.latencyMs))
   .addOption(
     read('--callback-retries <seconds>', 'pauses before a callback is repeated', pauses, [
       ...DEFAULTS.callbackRetries,
     ]),
   )
   .addOption(paise('--fee-flat <paise>', 'fee of a payout', 'feeFlat'))
-  .addOption(paise('--fee-bps <bps>', 'basis points of the amount added to it', 'feeBps'))
+  .addOption(paise('--fee-bps <bps>', 'basis points of the amount, added to the fee', 'feeBps'))
   .addOption(read('--payin-expiry-ms <ms>', 'how long a payin may be paid', whole, DEFAULTS.payinExpiryMs))
   .addOption(
-    read('--payin-settle-ms <ms>', 'until the money of a payin is available', whole, DEFAULTS.payinSettleMs),
+    read(
+      '--payin-settle-ms <ms>',
+      'time until the money of a payin is available',
+      whole,
+      DEFAULTS.payinSettleMs,
+    ),
   )
   .addOption(paise('--payin-fee-flat <paise>', 'fee of a payin', 'payinFeeFlat'))
-  .addOption(paise('--payin-fee-bps <bps>', 'basis points of the amount added to it', 'payinFeeBps'))
+  .addOption(paise('--payin-fee-bps <bps>', 'basis points of the amount, added to the fee', 'payinFeeBps'))
   .addOption(
     read(
       '--public-url <url>',
-      'how browsers reach it, for payUrl; none: the address it listens on',
+      'the address by which browsers reach it, for payUrl; without it: the address on which it listens',
       origin,
       undefined,
     ),

@@ -586,7 +586,7 @@ export class SimulatedWorld {
   readonly earlier: EarlierLedger = async () => {
     const { events, results } = this.topics
     const isTold = this.kafka.published.some(({ topic }) => topic === events || topic === results)
-    return isTold ? 'this ledger was empty, and another one has published' : null
+    return isTold ? 'this ledger was empty, but another one has published' : null
   }
 
   /** A person puts the intended settings in force. */

@@ -103,8 +103,8 @@ export async function connectGateways(
 }
 
 const NEWCOMER_FENCED =
-  'the merchant is new to this ledger, and may not be to the gateway: it is fenced, and nothing of it is sent. Make sure ' +
-  'that DATABASE_URL and TOPIC_PREFIX are the right ones, and run payoutd recover; if nothing was ever sent for it, ' +
-  'payoutd recover --nothing-lost'
+  'the merchant is new to this ledger, but the gateway may have orders of it: payoutd has fenced it and sends nothing for it. ' +
+  'Make sure that DATABASE_URL and TOPIC_PREFIX are right, and run payoutd recover. If nothing was ever sent for this ' +
+  'merchant, run payoutd recover --nothing-lost --merchant for it'
 
 export const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`

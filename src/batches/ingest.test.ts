@@ -466,7 +466,7 @@ test('rows that other limits make payable are published although the file was pu
 test('a file that changes during publication is noticed', async () => {
   const { path, commandsTopic, run } = await bench(rows(1, 10))
   commandsTopic.onPublish = () => appendFile(path, `${row(11)}\r\n`)
-  await assert.rejects(run(), /was changed while it was being published/)
+  await assert.rejects(run(), /while payoutd published it: /)
 })
 
 test('if a file changes after the check, nothing unchecked is published', async () => {
@@ -483,7 +483,7 @@ test('if a file changes after the check, nothing unchecked is published', async 
     }
     await assert.rejects(
       run({ expected: { rows: 1_200, amount: paise(60_000_000n) } }, { openCommandsTopic }),
-      new RegExp(`was changed while it was being published: ${published} rows`),
+      new RegExp(`while payoutd published it: ${published} rows`),
     )
     assert.equal(commandsTopic.commands.length, published)
     await write(whole)

@@ -22,9 +22,12 @@ export async function lockPayroll(path: string, folder: string): Promise<{ relea
     database.close()
     if (!(error instanceof Error && 'errcode' in error && error.errcode === BUSY)) throw error
     const message = `another ingest of ${path} is under way: this one does nothing`
-    throw new ExpectedFailure(`${message}. Wait for it, and give the command again if it was another`, {
-      cause: error,
-    })
+    throw new ExpectedFailure(
+      `${message}. Wait until it ends, then run your command again if it had other options`,
+      {
+        cause: error,
+      },
+    )
   }
   return { release: () => database.close() }
 }

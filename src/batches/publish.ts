@@ -121,5 +121,5 @@ const cloudEvent = (type: string, id: string, { declaredAt }: IngestProgress): R
 })
 
 const changed = ({ path }: Payroll, published: number): string =>
-  `${path} was changed while it was being published: ${published} rows of what was checked are out. ` +
-  'Ingest the file as it is now; what is out is not paid twice.'
+  `somebody changed ${path} while payoutd published it: ${published} rows of the checked version are published. ` +
+  'Ingest the file as it is now; payoutd does not pay published rows twice.'

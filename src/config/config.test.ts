@@ -278,7 +278,7 @@ test('a merchants file is refused with every fault: a key in the clear, an id tw
     { ...entry, id: 'four', dialectOverrides: { leaseMs: 1 } },
   ]
   const message = complaint(environment({ MERCHANTS_FILE: fileOf(JSON.stringify({ merchants })) }))
-  assert.match(message, /merchant one stands twice/)
+  assert.match(message, /merchant one appears twice/)
   assert.match(message, /merchant two, key cannot be used: a secret must be given as env:NAME or file:/)
   assert.match(message, /merchant three, dialect setting sign\.keySuffix must be one of key, appSecret$/m)
   assert.match(message, /merchant four, dialect setting leaseMs must be more than a send can take .*57000$/m)

@@ -20,7 +20,7 @@ export function merchantsByFile(
     const read = readMerchant(entry, env)
     if ('faults' in read) return read.faults.map((fault) => line(nameOf(entry, read.faults, i), fault))
     const { merchantId } = read.merchant
-    if (merchants.has(merchantId)) return [`merchant ${merchantId} stands twice`]
+    if (merchants.has(merchantId)) return [`merchant ${merchantId} appears twice`]
     merchants.set(merchantId, read.merchant)
     return []
   })

@@ -25,7 +25,7 @@ test('doctor reports about keys what a process that uses them would report, and 
   assert.equal(checkKeys(proofs, ours).state, 'good')
   assert.match(
     checkKeys(proofs, { ...ours, sealing: others.sealing }).what,
-    /does not open what was sealed with key 1/,
+    /does not decrypt what was encrypted with key 1/,
   )
 })
 

@@ -24,7 +24,7 @@ export const ABOUT_FIELDS = ['unreadable-fields', 'fee-above-amount']
 /** The anomaly of a report that counts although some of its fields are unreadable. */
 export const unreadableFields = (unreadable: readonly string[]): { kind: string; detail: string } => ({
   kind: 'unreadable-fields',
-  detail: `the gateway says ${unreadable.join(' and ')}, which cannot be read and is not kept with it`,
+  detail: `the gateway says ${unreadable.join(' and ')}, which payoutd cannot read and did not store`,
 })
 
 /**

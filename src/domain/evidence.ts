@@ -36,7 +36,7 @@ export type Exchange = {
 }
 
 /** Stands in for an exchange that the database refuses to store. */
-export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
+export const UNKEPT: Exchange = { note: 'payoutd could not store this report' }
 
 /**
  * Why payoutd must not act on a signed callback: it carries fields that only requests carry, its signed text has another

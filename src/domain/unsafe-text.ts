@@ -31,7 +31,7 @@ export function unsafeTextInAddress(text: string): Omit<Fault, 'field'> | null {
   if (!text.isWellFormed()) return unsafeTextIn(text)
   const [character] = NOT_IN_AN_ADDRESS.exec(text) ?? []
   if (character === undefined) return null
-  return unsafe(nameOf(character), 'give it one parameter at most, or put what it tells into the path')
+  return unsafe(nameOf(character), 'give it at most one parameter, or put the rest into the path')
 }
 
 const unsafe = (found: string, instead: string): Omit<Fault, 'field'> => ({

@@ -35,7 +35,7 @@ const away = async () => {
 
 test('the loss of a dependency is logged once, with its reason, and its return once, with how long it was away', async () => {
   const { dependencies, lines, turnAt } = watched()
-  assert.deepEqual(dependencies.states(), { Kafka: 'was not asked yet' })
+  assert.deepEqual(dependencies.states(), { Kafka: 'was not checked yet' })
   await turnAt(0, there)
   await turnAt(1_000, away)
   await turnAt(2_000, away)
@@ -46,7 +46,7 @@ test('the loss of a dependency is logged once, with its reason, and its return o
   assert.deepEqual(
     lines.map(({ level, msg, reason, awayMs }) => [level, msg, reason ?? awayMs]),
     [
-      [50, 'Kafka is lost: work that needs it waits until it is back', 'in words: ECONNREFUSED'],
+      [50, 'Kafka does not answer: work that needs it waits until it is back', 'in words: ECONNREFUSED'],
       [30, 'Kafka is back', 2_500],
     ],
   )
@@ -94,11 +94,11 @@ test('/readyz is 503 with the reason until its roles have begun, while a depende
   relayMs = 31_000
   assert.deepEqual(await ready(), [
     503,
-    { roles: 'ok', Kafka: 'ok', loops: 'relay has stood still for 31 s' },
+    { roles: 'ok', Kafka: 'ok', loops: 'relay has not progressed for 31 s' },
   ])
   relayMs = 0
   failingMs = 31_000
-  const failing = 'dispatch has failed each time for 31 s'
+  const failing = 'dispatch has only failed for 31 s'
   assert.deepEqual(await ready(), [503, { roles: 'ok', Kafka: 'ok', loops: failing }])
   relayMs = 31_000
   const metrics = (await server.inject('/metrics')).body

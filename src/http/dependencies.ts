@@ -43,7 +43,7 @@ export class Dependencies {
     return Object.fromEntries(
       Object.keys(this.#checks).map((name) => {
         const state = this.#states.get(name)
-        return [name, state === undefined ? 'was not asked yet' : state === 'ok' ? 'ok' : state.reason]
+        return [name, state === undefined ? 'was not checked yet' : state === 'ok' ? 'ok' : state.reason]
       }),
     )
   }
@@ -63,7 +63,7 @@ export class Dependencies {
     if (lost)
       this.#log.error(
         { dependency: name, reason },
-        `${name} is lost: work that needs it waits until it is back`,
+        `${name} does not answer: work that needs it waits until it is back`,
       )
   }
 

@@ -67,8 +67,8 @@ function healthRoutes(server: HttpServer, { isUp, dependencies, silences, failur
 
 function loopsState(silences: ReadonlyMap<string, number>, failures: ReadonlyMap<string, number>): string {
   const told = [
-    ...Array.from(silences, ([name, ms]) => ({ what: `${name} has stood still`, ms })),
-    ...Array.from(failures, ([name, ms]) => ({ what: `${name} has failed each time`, ms })),
+    ...Array.from(silences, ([name, ms]) => ({ what: `${name} has not progressed`, ms })),
+    ...Array.from(failures, ([name, ms]) => ({ what: `${name} has only failed`, ms })),
   ].filter(({ ms }) => ms > STANDS_STILL_MS)
   if (told.length === 0) return 'ok'
   return told.map(({ what, ms }) => `${what} for ${Math.round(ms / 1000)} s`).join('; ')
@@ -77,7 +77,7 @@ function loopsState(silences: ReadonlyMap<string, number>, failures: ReadonlyMap
 function healthGauges({ registry }: Metrics, { dependencies, silences, failures }: Health): void {
   new Gauge({
     name: 'payoutd_dependency_up',
-    help: '1 while what the process needs answers, 0 otherwise',
+    help: '1 while the dependency answers, 0 otherwise',
     labelNames: ['dependency'],
     registers: [registry],
     collect() {
@@ -87,7 +87,7 @@ function healthGauges({ registry }: Metrics, { dependencies, silences, failures 
   })
   new Gauge({
     name: 'payoutd_loop_silence_seconds',
-    help: 'How long ago a loop last got on with its work; 0 while it has nothing to do',
+    help: 'Time since a loop last made progress; 0 while it has nothing to do',
     labelNames: ['loop'],
     registers: [registry],
     collect() {
@@ -97,7 +97,7 @@ function healthGauges({ registry }: Metrics, { dependencies, silences, failures 
   })
   new Gauge({
     name: 'payoutd_loop_failing_seconds',
-    help: 'For how long a loop has done nothing but fail; no line while it succeeds',
+    help: 'How long a loop has only failed; absent while it succeeds',
     labelNames: ['loop'],
     registers: [registry],
     collect() {

@@ -153,7 +153,7 @@ class TooManyInHand extends Error {}
 const TOO_MANY = {
   status: 503,
   type: 'busy',
-  title: `${MOST_IN_HAND} requests of this merchant are unanswered: payoutd did nothing; repeat the request after a second`,
+  title: `${MOST_IN_HAND} requests of this merchant are not answered yet, so payoutd did nothing: repeat the request after a second`,
 }
 
 const UNKNOWN_MERCHANT: RequestFault = {
@@ -166,7 +166,7 @@ const OTHER_SETTINGS = {
   status: 503,
   type: 'other-settings',
   title:
-    'other settings of the merchant are in force than this process has, so nothing was asked: repeat the request at one that has them',
+    'other gateway settings of the merchant are in force than those of this process, so it did nothing: repeat the request at a process that has them',
 }
 const NO_SUCH_PAYIN = { status: 404, type: 'no-such-payin', title: 'there is no such payin of this merchant' }
 

@@ -14,7 +14,7 @@ import { anomaliesBeside, keepAnomalies } from './sql/anomalies.ts'
 export const MOST_OPEN = 20
 
 /** The detail of the anomaly that counts those beyond MOST_OPEN. */
-export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the latest of it is kept`
+export const BEYOND = `${MOST_OPEN} anomalies of this kind wait to be acknowledged, so payoutd only counts further ones here and keeps the latest of them`
 
 type ShownAnomaly = { id: string; anomaly: Anomaly; times: number }
 

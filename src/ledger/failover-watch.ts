@@ -72,5 +72,5 @@ const wentBack = (before: ServerIdentity, now: ServerIdentity): boolean =>
 
 export const changeInWords = (before: ServerIdentity, now: ServerIdentity): string =>
   before.systemIdentifier === now.systemIdentifier
-    ? `the database went over from timeline ${before.timeline} to ${now.timeline}: another server took over, or a backup was restored`
-    : `the database is another cluster (${now.systemIdentifier}) than before (${before.systemIdentifier})`
+    ? `the database moved from timeline ${before.timeline} to ${now.timeline}: another server took over, or somebody restored a backup`
+    : `the database belongs to another cluster (${now.systemIdentifier}) than before (${before.systemIdentifier})`

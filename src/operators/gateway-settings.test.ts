@@ -121,7 +121,7 @@ test('the end offsets of the topics show whether anything was published', async 
   await publish(topics.commands, ['a command that came before the first start'])
   assert.equal(await earlier(), null)
   await publish(topics.results, ['paid'])
-  assert.match((await earlier()) ?? '', /payout\.results holds what another one published/)
+  assert.match((await earlier()) ?? '', /payout\.results has messages that another ledger published/)
 })
 
 test('the first settings come into force in the name of the operator who acts, or of payoutd at a start', async (t) => {
@@ -145,7 +145,7 @@ test('a refusal after the ledger was set back does not advise putting the former
   const started = () => requireInForce(db, elsewhere('acme', 'new'), notAsked)
   await assert.rejects(started, /Put the former settings back/)
   const lost =
-    /may have lost that these were adopted: if they were ever in use, run payoutd merchant adopt acme/
+    /may have lost the record that these settings were adopted\. If they were ever in use, run payoutd merchant adopt acme/
   const recover = { by: 'asha', reason: 'restored', command: 'recover' }
   await assert.rejects(requireInForce(db, elsewhere('acme', 'new'), notAsked, recover), lost)
   await db.run(raiseFence, { merchantId: 'acme', by: 'payoutd', reason: 'set back', feeEstimate: 0n })

@@ -66,8 +66,8 @@ export async function requireInForce(
   throw new ExpectedFailure(
     `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. ` +
       (isSetBack
-        ? `The ledger may have lost that these were adopted: if they were ever in use, ${adopt}, as a recovery by the former ones sends again what went to another account by these`
-        : `Put the former settings back; or, if the change is meant, ${adopt} first`),
+        ? `The ledger may have lost the record that these settings were adopted. If they were ever in use, ${adopt}: a recovery with the former settings could send payouts again that these settings sent to another account`
+        : `Put the former settings back. If you mean the change, ${adopt} first`),
   )
 }
 
@@ -83,7 +83,7 @@ export async function demandInForce(
   )
   throw new ExpectedFailure(
     `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}. Nothing was done: use the ` +
-      'settings in force',
+      'settings in force, or run payoutd merchant adopt first',
   )
 }
 
@@ -203,9 +203,9 @@ export function differencesText(inForce: Account, here: Account): string {
     ['dialect', inForce.dialectName, here.dialectName],
   ] as const
   const differences = settings.flatMap(([name, there, ours]) =>
-    there === ours ? [] : [`its ${name} is ${ours} here, and ${there} is in force`],
+    there === ours ? [] : [`its ${name} here is ${ours}, but ${there} is in force`],
   )
-  return differences.join('; ') || 'its dialect has another content here than the one in force'
+  return differences.join('; ') || 'its dialect here has other content than the dialect in force'
 }
 
 /** Each account of the merchant that was ever in force, once and in its latest form, except `known`. */

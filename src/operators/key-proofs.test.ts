@@ -33,8 +33,8 @@ test('another key under an id that was in use is refused, with what to do', asyn
   await proveKeys(db, keys(first))
   await assert.rejects(proveKeys(db, keys(second)), {
     message:
-      'key 1 in ENCRYPTION_KEYS does not open what was sealed with key 1: ' +
-      'put the former key back under 1, and give a new one a higher id',
+      'key 1 in ENCRYPTION_KEYS does not decrypt what was encrypted with key 1: ' +
+      'put the former key back as 1, and give a new key a higher id',
   })
 })
 
@@ -44,7 +44,7 @@ test('keys that lack one that was in use are refused', async (t) => {
   const withoutFirst = { sealing: { current: 2, keys: new Map([[2, second]]) }, fingerprint }
   await assert.rejects(
     proveKeys(db, withoutFirst),
-    /^Error: encryption key 1 has been in use, and is not in ENCRYPTION_KEYS: add key 1 again/,
+    /^Error: encryption key 1 was used, but is not in ENCRYPTION_KEYS: add key 1 again/,
   )
 })
 
@@ -53,7 +53,7 @@ test('another fingerprint key is refused, before it makes repeats look like othe
   await proveKeys(db, keys(first))
   await assert.rejects(
     proveKeys(db, { ...keys(first), fingerprint: newKey() }),
-    /FINGERPRINT_KEY is not the one under which payouts were taken in/,
+    /FINGERPRINT_KEY is not the key with which payoutd accepted payouts/,
   )
 })
 

@@ -36,20 +36,20 @@ export function keyFault(proofs: readonly KeyProof[], keys: KeyPair): Dependency
     if (keyId === FINGERPRINT) {
       if (proof.equals(fingerprintProof(keys.fingerprint))) continue
       return {
-        what: 'FINGERPRINT_KEY is not the one under which payouts were taken in, so that every repeat of a command would be taken for other content',
-        todo: 'put the former FINGERPRINT_KEY back; it is never rotated',
+        what: 'FINGERPRINT_KEY is not the key with which payoutd accepted payouts, so it would take every repeated command for one with other content',
+        todo: 'put the former FINGERPRINT_KEY back, and never change it',
       }
     }
     if (!keys.sealing.keys.has(keyId)) {
       return {
-        what: `encryption key ${keyId} has been in use, and is not in ENCRYPTION_KEYS`,
-        todo: `add key ${keyId} again; what is new is sealed with the highest id`,
+        what: `encryption key ${keyId} was used, but is not in ENCRYPTION_KEYS`,
+        todo: `add key ${keyId} again; payoutd encrypts new data with the key that has the highest id`,
       }
     }
     if (!opens(proof, keys.sealing)) {
       return {
-        what: `key ${keyId} in ENCRYPTION_KEYS does not open what was sealed with key ${keyId}`,
-        todo: `put the former key back under ${keyId}, and give a new one a higher id`,
+        what: `key ${keyId} in ENCRYPTION_KEYS does not decrypt what was encrypted with key ${keyId}`,
+        todo: `put the former key back as ${keyId}, and give a new key a higher id`,
       }
     }
   }

@@ -581,6 +581,6 @@ test('an unreadable field of a payment is an anomaly, and the payin is paid all 
   const odd = report('paid', { utr: null, unreadable: ['channelPayNo "N123#45"'] })
   const decision = applyEvidence(given('open'), odd, 'CALLBACK', TABLE, NOW)
   assert.ok('anomaly' in decision && decision.anomaly.kind === 'unreadable-fields')
-  assert.match(decision.anomaly.detail, /^the gateway says channelPayNo "N123#45", which cannot be read/)
+  assert.match(decision.anomaly.detail, /^the gateway says channelPayNo "N123#45", which payoutd cannot read/)
   assert.equal(moved(decision, 'paid').utr, null)
 })

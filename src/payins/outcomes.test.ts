@@ -149,7 +149,7 @@ describe('the callback endpoint of payins', () => {
     assert.deepEqual(await ledger.db.run(oddUtrs, {}), [
       {
         ...{ payoutId: null, orderNo: second.payinId, times: 1 },
-        detail: `UTR hdfc0001 of payin ${second.payinId} of acme is that of payin ${first.payinId} of acme, too`,
+        detail: `payin ${second.payinId} of acme has UTR hdfc0001, which payin ${first.payinId} of acme also has`,
       },
     ])
     assert.deepEqual(await states(), ['paid', 'paid', 'paid'])

@@ -136,10 +136,13 @@ function decide(
   const { report, accountIds } = evidence
   const odd = (kind: string, detail: string) =>
     anomaly(evidence, 'CALLBACK', kind, withWhatItSays(detail, report), report.exchange)
-  if (!payin) return odd('unknown-order', 'a signed report came for a payin that was never asked for')
+  if (!payin) return odd('unknown-order', 'a signed callback came for a payin that payoutd never created')
   if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {
     const from = accountIds.join(', ')
-    return odd('other-account', `account ${from} reports a payin that was asked for at ${payin.accountId}`)
+    return odd(
+      'other-account',
+      `gateway account ${from} reports a payin that was created at account ${payin.accountId}`,
+    )
   }
   const ours = accountIds.map((accountId) => mchIds.get(accountId))
   if (report.mchId !== null && !ours.includes(report.mchId)) {

@@ -92,7 +92,11 @@ async function withoutAccount(
   const [ours] = queriers.get(merchantId) ?? []
   if (!ours) {
     if (!waits(payin) || tx.now < expiresAt + OVERDUE_MS) return { nothing: true }
-    return toPerson(payin, `no process has asked about it: put merchant ${merchantId} back`, tx.now)
+    return toPerson(
+      payin,
+      `no process could query it, because the settings lack its merchant: put merchant ${merchantId} back`,
+      tx.now,
+    )
   }
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
   if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }

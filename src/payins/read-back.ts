@@ -54,7 +54,7 @@ export async function readBackPayins(
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
     const decoded = await codec.decode(value)
     if (decoded.kind === 'undecodable')
-      throw new Error(`${payinResults} holds what cannot be read: ${decoded.detail}`)
+      throw new Error(`${payinResults} has a message that payoutd cannot read: ${decoded.detail}`)
     const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
     if (!merchantIds.includes(told.merchantId)) return
     const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }

@@ -17,7 +17,7 @@ test('the totals of a batch cover all its files, and list the first 20 one by on
   await db.run(declare, { files: 2 })
   assert.equal(
     await told(),
-    'declared 3 of ₹3.00 in 2 files (what several have, as a corrected one does, counts in each): 1 of ₹1.00 (2026-11-21 12:01:00.000Z), 2 of ₹2.00 (2026-11-21 12:02:00.000Z), here 0 of ₹0.00',
+    'declared 3 of ₹3.00 in 2 files (a row that is in several files, such as a corrected one, counts in each): 1 of ₹1.00 (2026-11-21 12:01:00.000Z), 2 of ₹2.00 (2026-11-21 12:02:00.000Z), here 0 of ₹0.00',
   )
   await db.run(declare, { files: 23 })
   const { declared } = await batchTotals(db, batch)

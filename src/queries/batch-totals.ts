@@ -43,7 +43,7 @@ export function batchTotalsText({ declared, here }: BatchTotals): string | null 
   const more = files > first.length ? ` and ${files - first.length} more` : ''
   const all =
     files > 1
-      ? `${rows} of ${formatRupees(amount)} in ${files} files (what several have, as a corrected one does, counts in each): `
+      ? `${rows} of ${formatRupees(amount)} in ${files} files (a row that is in several files, such as a corrected one, counts in each): `
       : ''
   return `declared ${all}${each.join(', ')}${more}, here ${here.count} of ${formatRupees(here.amount)}`
 }

@@ -175,7 +175,10 @@ test('a payout whose key is lost is shown all the same, without its beneficiary'
     keys: new Map([[1, sealingKey(randomBytes(32))]]),
   })
   assert.equal(story.beneficiary, null)
-  assert.match(storyText(story), /₹50,000\.00 to a beneficiary that the present ENCRYPTION_KEYS do not open/)
+  assert.match(
+    storyText(story),
+    /₹50,000\.00 to a beneficiary whose bank details the current ENCRYPTION_KEYS do not decrypt/,
+  )
 })
 
 test('the story shows the reference unless it holds a bank detail, and no fee for a payout that failed', async (t) => {

@@ -58,7 +58,7 @@ export const amountAndBeneficiary = ({ payout, beneficiary }: AskedFor): string 
   `${formatRupees(payout.amount)} ${to(beneficiary)}`
 
 function to(beneficiary: Beneficiary): string {
-  if (!beneficiary) return 'to a beneficiary that the present ENCRYPTION_KEYS do not open'
+  if (!beneficiary) return 'to a beneficiary whose bank details the current ENCRYPTION_KEYS do not decrypt'
   const { account, ifsc, vpa } = beneficiary
   return vpa === null ? `to account ${account}, IFSC ${ifsc}` : `to VPA ${vpa}, account ${account}`
 }

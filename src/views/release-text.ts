@@ -58,7 +58,7 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
       return `stays ${inFull(state, reason)}: ${why}`
     }
     case 'moved':
-      return 'stays held: the payment that it is compared with, the time when it may be sent, or what was said of it changed after you saw it; look at it again'
+      return 'stays held: the payment that it is compared with, the time when it may be sent, or the evidence about it changed after you saw it; look at it again'
     case 'unknown':
       return 'is no longer in the ledger'
   }

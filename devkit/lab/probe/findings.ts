@@ -35,7 +35,7 @@ export type Findings = {
 }
 
 const TOO_MUCH = 'only a call that moves money would show it'
-const PATH_OF_ONE = 'the contract shows one path, and only a call that creates something would prove it'
+const PATH_OF_ONE = 'the contract has one path, and only a call that creates something would prove it'
 const NOT_TOLD_APART = 'no answer depended on it'
 
 /** Every setting that describes a gateway, with why it may stay unshown. */
@@ -45,26 +45,28 @@ const SETTINGS: { readonly [setting: string]: string } = {
   'sign.hexCase': NOT_TOLD_APART,
   'sign.keySuffix': NOT_TOLD_APART,
   'sign.sort':
-    'the gateway minds parameters it does not know, so every call it takes is signed alike by both',
-  'sign.emptyFields.requests': 'the gateway minds parameters it does not know, and no other may be empty',
-  'sign.emptyFields.answers': 'no signed answer held an empty field; give a known order that has one',
-  'sign.emptyFields.callbacks': 'only a callback shows it: `payoutd gateway verify` does, given one',
-  'sign.failures': 'no well-signed query was refused in a way that differs from a wrongly signed one',
+    'the gateway refuses parameters that it does not know, and every call that it accepts has the same signature in both orders',
+  'sign.emptyFields.requests':
+    'the gateway refuses parameters that it does not know, and no other parameter may be empty',
+  'sign.emptyFields.answers': 'no signed answer had an empty field; give --order with a payout that has one',
+  'sign.emptyFields.callbacks': 'only a callback shows it: give one to `payoutd gateway verify`',
+  'sign.failures': 'the gateway refused no well-signed query in another way than a wrongly signed one',
   'paths.balance': NOT_TOLD_APART,
   'paths.payoutQuery':
-    'no answer to a query of an absent order told the two paths apart; give a known payout',
+    'queries of an order that does not exist got the same answer at both paths; give --order with a payout that exists',
   'paths.payinQuery': NOT_TOLD_APART,
   'paths.apply': PATH_OF_ONE,
   'paths.payinCreate': PATH_OF_ONE,
   'paths.payinRecovery': PATH_OF_ONE,
   'retCodes.apply': TOO_MUCH,
-  'retCodes.query': 'a code heard once proves no meaning; see the retCodes below and ask the gateway',
+  'retCodes.query': 'one answer does not prove what a code means; see the retCodes below and ask the gateway',
   'retCodes.payinCreate': 'only a call that creates something would show it',
-  'retCodes.payinQuery': 'a code heard once proves no meaning; see the retCodes below and ask the gateway',
+  'retCodes.payinQuery':
+    'one answer does not prove what a code means; see the retCodes below and ask the gateway',
   'retCodes.payinRecovery': 'only a call that changes something would show it',
-  duplicateApply: `${TOO_MUCH}; leave it until the gateway's people have promised`,
+  duplicateApply: `${TOO_MUCH}; leave it until the gateway’s operator promises it`,
   vpaAccountNo: TOO_MUCH,
-  reqTimeZone: 'the contract does not say that the gateway minds it',
+  reqTimeZone: 'the contract does not say that the gateway checks it',
 }
 
 /** Derives a gateway's dialect from what the probe saw. */
@@ -119,10 +121,12 @@ function agreed(setting: string, ways: readonly SignRules[], of: (rules: SignRul
 function warningsOf({ balanceIsGuarded, knownOrder }: Seen): string[] {
   const warnings: string[] = []
   if (!balanceIsGuarded)
-    warnings.push('the balance is told to anybody: this gateway does not check its signature')
-  if (knownOrder === 'not-found') warnings.push('no path found the order that was said to be known')
+    warnings.push('the gateway returns the balance to anybody: it does not check the signature of this call')
+  if (knownOrder === 'not-found') warnings.push('the gateway found the order of --order at no path')
   if (typeof knownOrder === 'object' && !isSigned(knownOrder.answer)) {
-    warnings.push('the answer about the known order carries no signature, so payoutd would believe none')
+    warnings.push(
+      'the answer about the order of --order has no signature, so payoutd would not believe such answers',
+    )
   }
   return warnings
 }

@@ -167,7 +167,7 @@ test('a known order is found by the gateway’s number too, and an absent one is
   assert.deepEqual((await findings(t, PLAIN, 'AP1')).warnings, [])
   const { warnings, knownOrder } = await findings(t, PLAIN, 'P9')
   assert.equal(knownOrder, 'not-found')
-  assert.deepEqual(warnings, ['no path found the order that was said to be known'])
+  assert.deepEqual(warnings, ['the gateway found the order of --order at no path'])
 })
 
 test('the answers of a gateway that accepts either case show which one it writes', async (t) => {
@@ -198,7 +198,7 @@ test('if anybody may see the balance, queries show how the gateway signs, and th
   const shown = ['sign.algorithm', 'sign.hexCase', 'sign.keySuffix'].map((each) => shownAs(found, each))
   assert.deepEqual(shown, ['hmac-sha256', 'lower', 'appSecret'])
   assert.deepEqual(unshown(found), ['sign.emptyFields.requests', 'sign.sort'])
-  assert.match(found.warnings.join(), /told to anybody/)
+  assert.match(found.warnings.join(), /returns the balance to anybody/)
 })
 
 test('the probe separates a wrong signature from an unknown order even if both have the same retCode', async (t) => {
@@ -215,7 +215,7 @@ test('the probe understands a gateway that answers a wrong signature with HTTP 4
 
 test('an unsigned answer about a known order gives a warning', async (t) => {
   const { warnings } = await findings(t, { ...PLAIN, quirks: { unsignedOrder: true } })
-  assert.match(warnings.join(), /^the answer about the known order carries no signature/)
+  assert.match(warnings.join(), /^the answer about the order of --order has no signature/)
 })
 
 test('the probe reports the retCodes received, but enters them in no table', async (t) => {

@@ -33,6 +33,6 @@ function gatewayLine({
   GATEWAY_DIALECT,
 }: Installation['settings']): string {
   return GATEWAY_DIALECT === 'sandbox'
-    ? `${GATEWAY_BASE_URL}   (sandbox; its books: /_sandbox/books?mchId=${GATEWAY_MCH_ID})`
+    ? `${GATEWAY_BASE_URL}   (sandbox; its ledger: /_sandbox/books?mchId=${GATEWAY_MCH_ID})`
     : `${GATEWAY_BASE_URL}`
 }

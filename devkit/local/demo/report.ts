@@ -115,7 +115,7 @@ function plantedSection({ expectations, payouts, told }: ReportInput): string {
     )
     return [...stories].map(([story, same], i) => [count(same.length), i === 0 ? why : '', story])
   })
-  return section('WHAT THE GATEWAY DID TO SOME, AND WHAT BECAME OF THEM', table(cells, ['>', '', '']))
+  return section('FAULTS AT THE GATEWAY, AND HOW THE PAYOUTS ENDED', table(cells, ['>', '', '']))
 }
 
 function booksSection({ figures, books, orders }: ReportInput): string {
@@ -128,7 +128,7 @@ function booksSection({ figures, books, orders }: ReportInput): string {
     ['paid more than once', '', count(figures.paidTwice)],
     ['sum of its ledger', '', formatRupees(books.everything.sum)],
   ]
-  return section("THE GATEWAY'S BOOKS", table(cells, ['', '>', '>']))
+  return section("THE GATEWAY'S LEDGER", table(cells, ['', '>', '>']))
 }
 
 function messagesSection({ told: { results, events, anomalies } }: ReportInput): string {
@@ -149,7 +149,7 @@ function verdict({ discrepancies }: ReportInput): string {
   const cells = discrepancies.slice(0, MOST_LISTED).map(({ kind, who, detail }) => [kind, who, detail])
   const more = discrepancies.length - MOST_LISTED
   const rest = more > 0 ? [`  and ${count(more)} more`] : []
-  return section(`NOT BALANCED: ${count(discrepancies.length)} things do not fit`, [
+  return section(`NOT BALANCED: ${count(discrepancies.length)} differences`, [
     ...table(cells, ['', '', '']),
     ...rest,
   ])

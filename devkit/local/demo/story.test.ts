@@ -50,7 +50,7 @@ test('the story of a payout without incident says only that it was paid', () => 
 test('the story of a lost order says how payoutd found out', () => {
   const steps = [{ toState: 'UNKNOWN' }, { toState: 'QUEUED', reason: 'proved-absent' }, { toState: 'PAID' }]
   const lost = payout(steps, { timesPaid: 1, callbacksSent: 1 })
-  assert.equal(storyOf(lost, []), 'result unknown, found absent, sent again, paid once')
+  assert.equal(storyOf(lost, []), 'result unknown, confirmed absent, sent again, paid once')
 })
 
 test('a contradiction is in the story of its payout, and in no other', () => {
@@ -63,11 +63,8 @@ test('a contradiction is in the story of its payout, and in no other', () => {
     kind: 'contradiction',
     detail: '',
   })
-  assert.equal(
-    storyOf(paid, [anomaly('p1')]),
-    'called back 2 times, asked, anomaly "contradiction" kept, paid once',
-  )
-  assert.equal(storyOf(paid, [anomaly('p2')]), 'called back 2 times, asked, paid once')
+  assert.equal(storyOf(paid, [anomaly('p1')]), '2 callbacks, queried, anomaly "contradiction", paid once')
+  assert.equal(storyOf(paid, [anomaly('p2')]), '2 callbacks, queried, paid once')
 })
 
 test('a payout that was paid twice cannot be overlooked', () => {

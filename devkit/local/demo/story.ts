@@ -13,11 +13,11 @@ export function storyOf(payout: ExpectedOutcome, anomalies: readonly PublishedAn
   )
   return [
     ...(was('UNKNOWN') ? ['result unknown'] : []),
-    ...(because('proved-absent') ? ['found absent, sent again'] : []),
+    ...(because('proved-absent') ? ['confirmed absent, sent again'] : []),
     ...(because('TOO_FAST') ? ['sent again later'] : []),
-    ...(callbacks > 1 ? [`called back ${callbacks} times`] : []),
-    ...(end?.evidence === 'QUERY' ? ['asked'] : []),
-    ...[...kinds].map((kind) => `anomaly "${kind}" kept`),
+    ...(callbacks > 1 ? [`${callbacks} callbacks`] : []),
+    ...(end?.evidence === 'QUERY' ? ['queried'] : []),
+    ...[...kinds].map((kind) => `anomaly "${kind}"`),
     `${(end?.status ?? state ?? 'lost').toLowerCase()}${paidHowOften(timesPaid(payout))}`,
   ].join(', ')
 }

@@ -43,7 +43,7 @@ test('a rotation shows what it would do, does it, and lets payoutd start without
 
   const early = await payoutd(['keys', 'rotate', ...BY, '--yes'], without)
   assert.equal(early.code, 1)
-  assert.match(early.stderr, /^encryption key 1 has been in use, and is not in ENCRYPTION_KEYS/)
+  assert.match(early.stderr, /^encryption key 1 was used, but is not in ENCRYPTION_KEYS/)
   const retired = await payoutd(['keys', 'rotate', ...BY, '--retire', '--yes', '--json'], both)
   const { resealed, unused, retired: gone, sealed } = JSON.parse(retired.stdout)
   assert.deepEqual([retired.code, resealed, unused, gone, sealed], [0, 0, [1], true, { 2: 2 }])

@@ -22,7 +22,7 @@ const rotate = withDecision(
   .option('--rate <count/s>', 'the most records to encrypt per second', rateOf)
   .option(
     '--retire',
-    'afterwards remove the proofs of former keys that nothing is encrypted with, so that payoutd starts without these keys',
+    'afterwards retire former keys that nothing is encrypted with, so that payoutd starts without them',
   )
   .action(async (options: RotateCommandOptions) => {
     const config = readConfig(process.env)

@@ -64,7 +64,7 @@ test("other gateway settings come into force in a person's name, once, after a p
   const dry = await adopt(changed, '--dry-run')
   assert.match(
     dry.stdout,
-    /its mchId is 77 here, and 1000100 is in force; its key \(by its fingerprint\) is /,
+    /its mchId here is 77, but 1000100 is in force; its key \(by its fingerprint\) here is /,
   )
   const unsure = await adopt(changed)
   assert.equal(unsure.code, 1)

@@ -16,7 +16,7 @@ export const migrateCommand = withWho(
     )
     .option(
       '--grant-to <role>',
-      'a database role that owns nothing: grant it what payoutd serve and the commands need, and no more',
+      'grant this database role only the rights that payoutd serve and the commands need; it must not own the tables',
     ),
 ).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
   const config = readConfig(process.env)

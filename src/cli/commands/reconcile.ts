@@ -71,8 +71,8 @@ export const reconcileCommand = new Command('reconcile')
     'payouts accepted at or after this moment: 2026-11-01, or 2026-11-01T09:30+05:30',
     momentOrDateOf,
   )
-  .option('--to <moment>', 'and before this moment', momentOrDateOf)
-  .option('--resume <id>', 'continue an interrupted run; giving the same period does the same')
+  .option('--to <moment>', 'payouts accepted before this moment', momentOrDateOf)
+  .option('--resume <id>', 'continue this interrupted run; you can also give its period again')
   .option('--merchant <id>', WHOSE_PAYOUT)
   .option('--rate <count/s>', 'the most queries per second', rateOf, 10)
   .option(

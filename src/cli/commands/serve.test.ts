@@ -33,8 +33,8 @@ test('serve refuses to start with another key than the one in use, and says what
   assert.equal(code, 1)
   assert.equal(
     stderr,
-    'key 1 in ENCRYPTION_KEYS does not open what was sealed with key 1: ' +
-      'put the former key back under 1, and give a new one a higher id\n',
+    'key 1 in ENCRYPTION_KEYS does not decrypt what was encrypted with key 1: ' +
+      'put the former key back as 1, and give a new key a higher id\n',
   )
 })
 

@@ -77,7 +77,7 @@ function settled(
   switch (payin.state) {
     case 'paid': {
       if (report.status === 'paid' && utr !== null && payin.utr !== null && !isSameUtr(utr, payin.utr))
-        return odd('utr-mismatch', `the gateway says UTR ${utr}, known is ${payin.utr}`)
+        return odd('utr-mismatch', `the gateway says UTR ${utr}, but the payin has ${payin.utr}`)
       if (report.status === 'failed')
         return odd('contradiction', 'the gateway reports failed for a payin that is paid')
       if (report.status === 'pending') return move(known)

@@ -20,7 +20,7 @@ export function recordCreate(
     case 'accepted': {
       const { payOrderId, payParams: checkout } = answer
       if (payin.payOrderId !== null && payin.payOrderId !== payOrderId) {
-        const detail = `the creation says ${payOrderId}, known is ${payin.payOrderId}`
+        const detail = `the creation says ${payOrderId}, but the payin has ${payin.payOrderId}`
         return anomaly(payin, 'CREATE', 'order-id-mismatch', detail, exchange)
       }
       if (payin.state === 'failed' && payin.payOrderId === null) {

@@ -194,19 +194,19 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   if (payout.state !== 'paid') return null
   if (status === 'failed') {
     if (!namesAnother(payout, report) || !mayHaveSeveral(payout)) return null
-    const said = `the gateway says that ${agentpayOrderId ?? 'an order'} failed, and which of its orders was paid nobody said`
+    const said = `the gateway says that ${agentpayOrderId ?? 'an order'} failed, but it is not known which order of this payout was paid`
     return { kind: 'order-id-mismatch', detail: said }
   }
   if (status !== 'success') return null
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
-    return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
+    return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, but the payout has ${payout.utr}` }
   if (payout.doubted && namesAnother(payout, report)) {
     const named = agentpayOrderId ?? (utr === null ? null : `UTR ${utr}`)
-    const said = `the gateway says ${named}, and which of its orders was paid nobody said`
+    const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
     return named === null ? null : { kind: 'order-id-mismatch', detail: said }
   }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {
-    const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`
+    const said = `the gateway says a fee of ${formatRupees(fee)}, but the payout has ${formatRupees(payout.fee)}`
     return { kind: 'fee-mismatch', detail: said }
   }
   return null
@@ -241,7 +241,8 @@ function doubted(
 /** The anomaly of a report whose signed text has another reading. */
 export const AMBIGUOUS = {
   kind: 'ambiguous-callback',
-  detail: 'the signed text has more than one reading, so it settles nothing, and the gateway is asked',
+  detail:
+    'the signed text can be read in more than one way, so it changes nothing and payoutd queries the gateway',
 }
 
 /** Clears the doubts: the gateway has the order, although queries did not find it for a while. */
@@ -308,7 +309,7 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
     return {
       kind: 'order-id-mismatch',
-      detail: `the gateway says ${report.agentpayOrderId}, known is ${payout.agentpayOrderId}`,
+      detail: `the gateway says ${report.agentpayOrderId}, but the payout has ${payout.agentpayOrderId}`,
     }
   }
   return null

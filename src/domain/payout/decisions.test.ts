@@ -335,7 +335,7 @@ describe('an answer to apply', () => {
     ]) {
       const decision = record(ended, accepted)
       assert.ok(!('change' in decision))
-      const said = `apply says AP1 (processing), and which of its orders was ${ended.state} nobody said`
+      const said = `apply says AP1 (processing), but it is not known which order of this payout was ${ended.state}`
       anomalous(decision, 'order-id-mismatch', said)
     }
     assert.equal(
@@ -352,7 +352,7 @@ describe('an answer to apply', () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
       const decision = applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW)
       assert.ok(!('change' in decision))
-      const said = `the gateway says ${named}, and which of its orders was paid nobody said`
+      const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
       anomalous(decision, 'order-id-mismatch', said)
     })
 
@@ -370,7 +370,7 @@ describe('an answer to apply', () => {
         const paid = given('paid', { attempt: 2, ...several, ...known })
         const decision = applyEvidence(paid, report('failed', told), 'CALLBACK', TABLE, NOW)
         assert.ok(!('change' in decision))
-        const said = `the gateway says that ${named} failed, and which of its orders was paid nobody said`
+        const said = `the gateway says that ${named} failed, but it is not known which order of this payout was paid`
         anomalous(decision, 'order-id-mismatch', said)
       })
 
@@ -474,13 +474,17 @@ describe('an answer to apply', () => {
 
   test('an unreadable fee is an anomaly, and the order counts all the same', () => {
     const decision = record(given('submitting'), { ...accepted, fee: null, unreadable: ['fee "5.00"'] })
-    anomalous(decision, 'unreadable-fields', 'the gateway says fee "5.00", which cannot be read')
+    anomalous(decision, 'unreadable-fields', 'the gateway says fee "5.00", which payoutd cannot read')
     assert.equal(moved(decision, 'processing').fee, null)
   })
 
   test('another platform order number than the known one: an anomaly', () => {
     const known = given('paid', { agentpayOrderId: 'AP9' })
-    anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1 (processing), known is AP9')
+    anomalous(
+      record(known, accepted),
+      'order-id-mismatch',
+      'apply says AP1 (processing), but the payout has AP9',
+    )
   })
 })
 
@@ -505,7 +509,7 @@ describe('a callback or a query result', () => {
 
   test('an unreadable field of a payment is an anomaly, and the payment counts all the same', () => {
     const odd = { utr: null, unreadable: ['channelPayNo "UTIB 0000 1234"'] }
-    const words = 'the gateway says channelPayNo "UTIB 0000 1234", which cannot be read'
+    const words = 'the gateway says channelPayNo "UTIB 0000 1234", which payoutd cannot read'
     for (const source of ['CALLBACK', 'QUERY'] as const) {
       const decision = settled(given('processing'), report('success', odd), source)
       anomalous(decision, 'unreadable-fields', words)
@@ -649,7 +653,7 @@ describe('a callback or a query result', () => {
       const after = moved(settled(latest, report('success')), 'paid')
       assert.equal(after.agentpayOrderId, 'AP1')
       const second = settled(after, report('success', { agentpayOrderId: 'AP2' }))
-      anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
+      anomalous(second, 'order-id-mismatch', 'the gateway says AP2, but the payout has AP1')
     })
 
     test('the fee and UTR of one of its orders are not copied to another that is paid', () => {
@@ -700,7 +704,7 @@ describe('a callback or a query result', () => {
     test('a failure that names no order, or another one, is not the end', () => {
       const latest = again('processing', { agentpayOrderId: 'AP2' })
       absorbed(settled(latest, report('failed', { agentpayOrderId: null })))
-      anomalous(settled(latest, failed), 'order-id-mismatch', 'the gateway says AP1, known is AP2')
+      anomalous(settled(latest, failed), 'order-id-mismatch', 'the gateway says AP1, but the payout has AP2')
     })
 
     test('an order that a report calls processing may belong to either attempt', () => {
@@ -828,7 +832,7 @@ describe('a callback or a query result', () => {
     anomalous(
       settled(given('processing'), report('success', { agentpayOrderId: 'AP9' })),
       'order-id-mismatch',
-      'the gateway says AP9, known is AP1',
+      'the gateway says AP9, but the payout has AP1',
     )
   })
 
@@ -869,7 +873,7 @@ describe('a callback or a query result', () => {
   test('another UTR or fee of a paid payout is an anomaly, whoever reported the known one', () => {
     const byHand = become(given('review'), 'paid', { utr: 'UTR0' })
     for (const source of ['CALLBACK', 'QUERY'] as const) {
-      const said = 'the gateway says UTR 632611200001, known is UTR0'
+      const said = 'the gateway says UTR 632611200001, but the payout has UTR0'
       for (const paid of [byHand, given('paid', { utr: 'UTR0' })]) {
         const decision = settled(paid, report('success'), source)
         anomalous(decision, 'utr-mismatch', said)
@@ -882,7 +886,7 @@ describe('a callback or a query result', () => {
       )
       assert.equal(absorbed(same).utr, 'utr1')
       const fee = settled(given('paid', { fee: paise(400n) }), report('success'), source)
-      anomalous(fee, 'fee-mismatch', 'the gateway says a fee of ₹5.00, known is ₹4.00')
+      anomalous(fee, 'fee-mismatch', 'the gateway says a fee of ₹5.00, but the payout has ₹4.00')
     }
   })
 
@@ -1015,7 +1019,7 @@ describe('a callback or a query result', () => {
 
     test('is an anomaly if the signed text has another reading', () => {
       const said =
-        'the signed text has more than one reading, so it settles nothing, and the gateway is asked'
+        'the signed text can be read in more than one way, so it changes nothing and payoutd queries the gateway'
       anomalous(doubtful(given('processing'), 'several-readings'), 'ambiguous-callback', said)
       const unsigned = doubtful(given('processing'), 'unsigned-parameters')
       assert.deepEqual('change' in unsigned && unsigned.change.exchange, exchange)

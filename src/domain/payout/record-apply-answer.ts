@@ -43,7 +43,7 @@ function recorded(
       payout,
       'APPLY',
       'order-id-mismatch',
-      `apply says ${answer.agentpayOrderId} (${answer.status}), known is ${knownId}`,
+      `apply says ${answer.agentpayOrderId} (${answer.status}), but the payout has ${knownId}`,
       exchange,
     )
   }
@@ -58,7 +58,7 @@ function recorded(
         exchange,
       )
     if (answer.kind === 'accepted' && mayBeAnotherOrder(payout)) {
-      const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), and which of its orders was ${payout.state} nobody said`
+      const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), but it is not known which order of this payout was ${payout.state}`
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
     const isEarlier = attempt !== null && attempt < payout.attempt && !isEnd(payout.state)

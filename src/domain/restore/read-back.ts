@@ -117,7 +117,8 @@ export function readBackLate(
   const recalled = readBackStory({ ...payout, ready: false }, published, passed)
   const { after, end } = recalled
   if (isEnd(after.state) || end || !waits(after)) return recalled
-  const note = 'published before its command came (again): it may have been sent by a ledger that was lost'
+  const note =
+    'payoutd had published it before its command came (again): a ledger that was lost may have sent it'
   const moved = become({ ...after, doubted: true, absenceConfirmed: false }, 'review', {
     reason: PUBLISHED_BEFORE,
   })
@@ -155,7 +156,7 @@ export function heldBefore(
 
 function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
   const note =
-    'held again: before the ledger was set back it was held for a person, and it was not published as released'
+    'held again: before the ledger was set back it was held for a person, and nobody published its release'
   const held = become(payout, 'held', { reason, dueAt: payout.deadline })
   return change(payout, held, 'OPERATOR', { note })
 }
@@ -175,13 +176,14 @@ export function reviewBefore(
 
 function inReviewAgain(payout: Payout, reason: string): Decision {
   const note =
-    'in review again: before the ledger was set back a person was to decide about it, and nothing that led out of that was published'
+    'in review again: it was in review before the ledger was set back, and no later state was published'
   return change(payout, become(payout, 'review', { reason }), 'OPERATOR', { note })
 }
 
 /** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
 function toldAgain(payout: Payout): Decision {
-  const note = 'told again: before the ledger was set back something else was published under its version'
+  const note =
+    'published again: before the ledger was set back, payoutd had published something else under this version'
   return change(payout, { ...payout, version: payout.version + 1 }, 'OPERATOR', { note })
 }
 
@@ -246,7 +248,7 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
   }
 }
 
-const CANCEL_LOST = 'asked for before the ledger was set back, as was published'
+const CANCEL_LOST = 'requested before the ledger was set back, as published'
 
 /** The payout was in review because of a request to cancel, and nobody sent it again since. */
 const wasToBeCancelled = (lost: readonly PublishedTransition[]): boolean =>

@@ -84,7 +84,9 @@ const exchangeOf = ({ fields, doubt }: { fields: SignedParameters; doubt: Doubt 
 })
 
 const NOTES: Record<Doubt, string> = {
-  'of-a-request': 'it carries what only requests carry, so it settles nothing: a query will',
-  'several-readings': 'the signed text has more than one reading, so it settles nothing: a query will',
-  'unsigned-parameters': 'it came with parameters that nobody signed, so it settles nothing: a query will',
+  'of-a-request': 'it has fields that only requests have, so it changes nothing; payoutd queries the gateway',
+  'several-readings':
+    'the signed text can be read in more than one way, so it changes nothing; payoutd queries the gateway',
+  'unsigned-parameters':
+    'it has parameters that nobody signed, so it changes nothing; payoutd queries the gateway',
 }

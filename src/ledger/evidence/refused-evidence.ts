@@ -27,8 +27,8 @@ export async function keepRefused(
   const code = `SQLSTATE ${sqlState(error) ?? 'none'}`
   const detail =
     about.source === 'CLOCK'
-      ? `the database refuses to store what is due of it (${code}), so that it stays as it is, and is tried again`
-      : `the database refuses to store what it says (${code}), so it settles nothing`
+      ? `the database refuses to store its next step (${code}), so it stays as it is, and payoutd tries again`
+      : `the database refuses to store this report (${code}), so the report changes nothing`
   const anomaly = { ...about, orderNo: orderNo || null, kind: 'not-stored', detail, exchange: null }
   try {
     const { db } = ledgerOf(ledger, about.merchantId)

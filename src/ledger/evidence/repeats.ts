@@ -32,7 +32,7 @@ export type KeptCount = { place: number; kept: number }
 
 /** Stands in for each report beyond MOST_UNMOVED. */
 export const BEYOND_UNMOVED = {
-  note: `${MOST_UNMOVED} different reports that moved nothing are kept, so what else was said is only counted here`,
+  note: `payoutd keeps ${MOST_UNMOVED} different reports that changed nothing, and only counts further ones here`,
 }
 
 /** Whether one of these fields got its first value. */

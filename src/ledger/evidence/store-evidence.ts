@@ -82,8 +82,8 @@ async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<v
 }
 
 const FENCED =
-  'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
-  'Run payoutd recover, which asks the gateway about every open payout'
+  'payoutd has fenced the merchant and sends nothing for it: the ledger lacks something that was sent. ' +
+  'Run payoutd recover, which queries the gateway about every open payout'
 
 /** By merchant, the open payouts that show a sign of life: the gateway may just have reported them absent to a recovery. */
 function aliveIn(

@@ -58,8 +58,8 @@ export async function utrsOfTwo(
       if (!other || holders.length > MOST_HOLDERS) return []
       const { merchantId, id, orderNo, utr, source, exchange } = each
       const detail =
-        `UTR ${utr} of ${what} ${id} of ${merchantId} is that of ${what} ${other.id} of ${other.merchantId}, too` +
-        (isLast ? `; ${MOST_HOLDERS} have it now, and of others that come to it nothing is told` : '')
+        `${what} ${id} of ${merchantId} has UTR ${utr}, which ${what} ${other.id} of ${other.merchantId} also has` +
+        (isLast ? `; ${MOST_HOLDERS} have it now, and payoutd reports no more of them` : '')
       const payoutId = what === 'payout' ? id : null
       return [{ merchantId, payoutId, orderNo, kind: 'utr-of-two', detail, source, exchange }]
     })

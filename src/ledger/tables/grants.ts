@@ -36,7 +36,7 @@ export async function grantTo(url: string, role: string): Promise<void> {
       throw new ExpectedFailure(`there is no role ${role} in the database: create it with login first`)
     if (known.owns) {
       throw new ExpectedFailure(
-        `${role} owns the tables or is a superuser, so that nothing can be kept from it: name another role`,
+        `${role} owns the tables or is a superuser, so payoutd cannot limit its rights: name another role`,
       )
     }
     const { rows: tables } = await session.query<{ schema: string; name: string }>(

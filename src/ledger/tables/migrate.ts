@@ -34,8 +34,8 @@ export async function migrateOver(
   for (let tries = 1; !(await isUp(session, log, last)); tries++) {
     if (tries === TRIES) {
       throw new ExpectedFailure(
-        'others keep a table locked, so that not all migrations could be run: ' +
-          'repeat payoutd migrate when they are done (pg_stat_activity tells who they are)',
+        'other sessions keep a table locked, so payoutd could not run all migrations: ' +
+          'run payoutd migrate again when they are done (pg_stat_activity shows them)',
       )
     }
     await delay(LOCK_WITHIN_MS)

@@ -23,11 +23,11 @@ export function fitOf(ours: readonly string[], { done, oldest }: Schema): Schema
   }
   const unknown = done.filter((name) => !ours.includes(name))
   if (unknown.length === 0) {
-    return { kind: 'fits', what: `${ours.length} of ${ours.length} migrations are there`, todo: '' }
+    return { kind: 'fits', what: `all ${ours.length} migrations are there`, todo: '' }
   }
   const what = `the database has migrations that this payoutd does not know: ${unknown.join(', ')}`
   return oldest !== null && ours.includes(oldest)
-    ? { kind: 'newer', what: `${what}; they let it work`, todo: 'update it when you can' }
+    ? { kind: 'newer', what: `${what}; it works with them`, todo: 'update it when you can' }
     : { kind: 'differs', what, todo: 'use the payoutd that ran them, or a newer one' }
 }
 

@@ -31,7 +31,7 @@ test('a statement with an unreadable row is refused, and the error names every s
       'row 2: amount must be rupees, such as 50000, 50,000 or ₹50,000.00',
       'row 3: it has neither utr nor order_no',
       'row 4: amount must be given',
-      'row 5: it has more cells than the header: quote what holds a comma, such as "1,00,000.00"',
+      'row 5: it has more cells than the header: put quotes around a cell that contains a comma, such as "1,00,000.00"',
     ])
     return true
   })
@@ -50,7 +50,7 @@ test('an amount that an unquoted comma splits in two is refused, even if the row
 })
 
 test('a statement that has a column twice is refused', async (t) => {
-  await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" stands twice/)
+  await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" appears twice/)
 })
 
 test('a statement that lacks columns is refused, and the error names them', async (t) => {

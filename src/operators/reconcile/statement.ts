@@ -10,7 +10,8 @@ const COLUMNS = ['utr', 'amount', 'order_no'] as const
 type StatementColumns = Record<(typeof COLUMNS)[number], number>
 
 const FAULTS_TOLD = 10
-const SHIFTED = 'it has more cells than the header: quote what holds a comma, such as "1,00,000.00"'
+const SHIFTED =
+  'it has more cells than the header: put quotes around a cell that contains a comma, such as "1,00,000.00"'
 
 /**
  * Reads the lines of a statement: CSV in UTF-8 whose header names the columns `utr` and `amount` (rupees, with or without paise),
@@ -45,7 +46,7 @@ function columnsOf(header: readonly string[]): StatementColumns {
     throw new UnreadableFile(missing.map((name) => `the statement has no column "${name}"`))
   }
   const twice = COLUMNS.filter((name) => names.indexOf(name) !== names.lastIndexOf(name))
-  if (twice.length > 0) throw new UnreadableFile(twice.map((name) => `the column "${name}" stands twice`))
+  if (twice.length > 0) throw new UnreadableFile(twice.map((name) => `the column "${name}" appears twice`))
   return Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)])) as StatementColumns
 }
 

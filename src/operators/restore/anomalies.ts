@@ -55,7 +55,7 @@ export async function recallAnomalies(
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
     const decoded = await codec.decode(value)
     if (decoded.kind === 'undecodable')
-      throw new Error(`${topics.anomalies} holds what cannot be read: ${decoded.detail}`)
+      throw new Error(`${topics.anomalies} has a message that payoutd cannot read: ${decoded.detail}`)
     const told = decoded.value as AnomalyRecord
     if (!merchantIds.includes(told.merchantId) || told.detail === BEYOND) return
     const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = told

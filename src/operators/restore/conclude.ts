@@ -75,7 +75,7 @@ async function demandSettings(
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
   if (inForce && inForce.settingsHash !== accounts[0].settingsHash)
     throw new ExpectedFailure(
-      `other gateway settings of ${merchantId} were put in force meanwhile: start payoutd recover again with those`,
+      `somebody put other gateway settings of ${merchantId} into force meanwhile: run payoutd recover again with those`,
     )
 }
 

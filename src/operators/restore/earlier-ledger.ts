@@ -20,7 +20,7 @@ export const earlierLedger =
     const over = new AbortController()
     const late = pause(WITHIN_MS, over.signal).then(() => {
       throw new ExpectedFailure(
-        'Kafka does not tell whether a ledger before this one has published there: start again when it answers',
+        'Kafka does not answer, so payoutd cannot see whether an earlier ledger published to these topics: start it again when Kafka answers',
       )
     })
     try {
@@ -37,7 +37,7 @@ async function published(connection: KafkaConnection, names: readonly string[]):
     for (const { name } of await admin.describeTopics(names)) {
       const ends = await admin.ranges(name)
       if (ends.some(({ high }) => high > 0n))
-        return `this ledger was empty, and ${name} holds what another one published: the database is new or another than before`
+        return `this ledger was empty, but ${name} has messages that another ledger published: the database is new, or not the one used before`
     }
     return null
   } finally {

@@ -48,11 +48,14 @@ test('the fence stays if evidence arrived of something that the ledger lacks, of
   await failover()
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
-    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+    ...{ detail: 'the gateway answered attempt 1', source: 'APPLY' as const },
   }
   await db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
-  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
-  assert.match((await lowerFence('globex', who, ledger)).kept ?? '', /of acme: attempt 1 was answered/)
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /the gateway answered attempt 1/)
+  assert.match(
+    (await lowerFence('globex', who, ledger)).kept ?? '',
+    /about merchant acme: the gateway answered attempt 1/,
+  )
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })
 
@@ -60,7 +63,7 @@ test('the fence stays if such evidence arrived again after an earlier time', asy
   await failover()
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
-    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+    ...{ detail: 'the gateway answered attempt 1', source: 'APPLY' as const },
   }
   const come = () => db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   await come()
@@ -69,7 +72,7 @@ test('the fence stays if such evidence arrived again after an earlier time', asy
     {},
   )
   await come()
-  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /the gateway answered attempt 1/)
 })
 
 test('a fence that a person raised, or with a recovery under way, stays up', async () => {
@@ -78,16 +81,22 @@ test('a fence that a person raised, or with a recovery under way, stays up', asy
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /meera raised the fence \(restored\)/)
   await failover()
   await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'the standby lagged' })
-  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+  assert.match(
+    (await lowerFence('acme', who, ledger)).kept ?? '',
+    /payoutd recover of this merchant has begun/,
+  )
   assert.equal((await lowerFence('globex', who, ledger)).kept, null)
   await failover()
   await db.run(sql<object>`insert into recovered_payouts (merchant_id, payout_id) values ('acme', 'p')`, {})
-  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+  assert.match(
+    (await lowerFence('acme', who, ledger)).kept ?? '',
+    /payoutd recover of this merchant has begun/,
+  )
 })
 
 for (const [steps, kept] of [
   [1n, null],
-  [2n, /something else than one failover \(the database went over from timeline -1 to 1/],
+  [2n, /more than one failover \(the database moved from timeline -1 to 1/],
 ] as const)
   test(`${steps} failovers that no payoutd process saw leave a fence that ${kept ? 'such a word does not take' : 'it takes'} down`, async (t) => {
     const world = await lostLedger(t)
@@ -132,7 +141,7 @@ for (const [found, isLost] of [
     await lost.read()
     await lost.recover(published, isLost ? HAS_IT : ABSENT)
     const { kept } = await lowerFence('globex', who, lost.ledger)
-    if (isLost) assert.match(kept ?? '', /payoutd recover has found since that the ledger did lose something/)
+    if (isLost) assert.match(kept ?? '', /payoutd recover has found that the ledger lost something/)
     else assert.equal(kept, null)
   })
 
@@ -178,7 +187,10 @@ test('naming a merchant does not help either, if more of it was published than t
   await world.raise()
   await world.db.run(sql<object>`update merchants set recovery_began = now()`, {})
   const said = { ...who, isNamed: true, lacking: 'payout p' }
-  assert.match((await lowerFence('acme', said, world.ledger)).kept ?? '', /did lose something \(payout p\)/)
+  assert.match(
+    (await lowerFence('acme', said, world.ledger)).kept ?? '',
+    /the ledger lost something \(payout p\)/,
+  )
   assert.equal((await lowerFence('acme', { ...said, lacking: null }, world.ledger)).kept, null)
 })
 

@@ -52,22 +52,22 @@ async function whyItStays(
   const isNew = (await tx.run(isOfNewcomers, { reason })).length > 0
   if (isNew && !isNamed) return `${reason}; ${NAME_IT}`
   const [shown] = await tx.run(shownLoss, { merchantId, since })
-  if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
+  if (shown) return `the ledger lost something about merchant ${shown.merchantId}: ${shown.detail}`
   if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE
   if ((await tx.run(hasBegun, { merchantId })).length > 0) return HAS_BEGUN
-  return oneStep || isNew ? null : `it is fenced for something else than one failover (${reason}), ${NOT_ONE}`
+  return oneStep || isNew ? null : `it is fenced for more than one failover (${reason}), ${NOT_ONE}`
 }
 
 const didLose = (lacking: string | null): string | null =>
-  lacking && `the ledger did lose something (${lacking}): run payoutd recover`
+  lacking && `the ledger lost something (${lacking}): run payoutd recover`
 
-const NOT_ONE = 'and who vouches for the last one says nothing of what was before: run payoutd recover'
+const NOT_ONE = 'and your guarantee covers only the last one: run payoutd recover'
 
 const DID_LOSE =
-  'payoutd recover has found since that the ledger did lose something: run it for this merchant as well'
+  'since then payoutd recover has found that the ledger lost something: run payoutd recover for this merchant, too'
 
 const HAS_BEGUN =
-  'payoutd recover has begun to find out whether anything was lost: run it again, and it takes the fence down'
+  'a payoutd recover of this merchant has begun and not finished: run it again, and it removes the fence'
 
 const NAME_IT =
-  'if nothing was ever sent for this merchant, which the gateway cannot tell, say so of it alone: payoutd recover --nothing-lost --merchant'
+  'if you know that nothing was ever sent for this merchant, run payoutd recover --nothing-lost --merchant for it alone'

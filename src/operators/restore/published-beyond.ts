@@ -35,7 +35,7 @@ export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps
       if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
       const decoded = await codec.decode(value)
       if (decoded.kind === 'undecodable')
-        throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
+        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
       const { merchantId, payoutId, version } = decoded.value as Version
       const whose = keyOf({ merchantId, payoutId })
       const known = page.get(whose)

@@ -95,7 +95,7 @@ export async function readBackPublished(merchantIds: readonly string[], deps: Re
       if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
       const decoded = await codec.decode(value)
       if (decoded.kind === 'undecodable')
-        throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
+        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
       const { merchantId, payoutId } = decoded.value as PublishedRecord
       if (!merchantIds.includes(merchantId)) return
       const message = messageIn(decoded)

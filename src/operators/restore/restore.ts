@@ -173,4 +173,4 @@ export function lowerAfterRestore(
 }
 
 const restoredText = ({ by, reason }: Fence): string =>
-  `this ledger was restored (${by}: ${reason}), and may have lost that it ever had this merchant`
+  `this ledger was restored (${by}: ${reason}), so it may have lost this merchant and its payouts`

@@ -217,7 +217,10 @@ test('every account must report that it has no such order as often as the strict
 test('a recovery concludes nothing once other settings are in force', async (t) => {
   const { db, recover, takeDown } = await world(t)
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
-  await assert.rejects(recover(TABLE, TABLE), /other gateway settings of acme were put in force meanwhile/)
+  await assert.rejects(
+    recover(TABLE, TABLE),
+    /somebody put other gateway settings of acme into force meanwhile/,
+  )
   assert.equal((await takeDown()).kind, 'open')
 })
 

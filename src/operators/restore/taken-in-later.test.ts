@@ -196,7 +196,7 @@ describe('a payout that was published, but whose command is gone from Kafka too,
     assert.equal(await reportWithoutCommand('acme', lost.ledger), 1)
     const [told, ...more] = await lost.db.run(anomalies, {})
     assert.deepEqual([told?.payoutId, told?.kind, more], ['p', 'published-and-gone', []])
-    assert.match(told?.detail ?? '', /^it was published as processing \(version 3\) and lost with the ledger/)
+    assert.match(told?.detail ?? '', /^it was published as processing \(version 3\), the ledger lost it/)
     await lost.read()
     assert.equal(await reportWithoutCommand('acme', lost.ledger), 0)
   })

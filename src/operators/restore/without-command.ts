@@ -20,7 +20,7 @@ export async function reportWithoutCommand(merchantId: string, ledger: Ledger): 
       if (ended) continue
       count++
       if (named.length >= MOST_NAMED) continue
-      const detail = `it was published as ${state} (version ${version}) and lost with the ledger, and ${NOBODY_ASKS}`
+      const detail = `it was published as ${state} (version ${version}), the ledger lost it, and ${NOBODY_ASKS}`
       named.push(gone(merchantId, payoutId, orderNo, detail))
     }
     const last = page.at(-1)
@@ -29,7 +29,7 @@ export async function reportWithoutCommand(merchantId: string, ledger: Ledger): 
   }
   const others = count - named.length
   if (others > 0) {
-    const detail = `${others} more payouts were published as not ended and lost with the ledger, and ${NOBODY_ASKS}`
+    const detail = `${others} more payouts were published as not ended and the ledger lost them. ${NOBODY_ASK_MORE}`
     named.push(gone(merchantId, null, null, detail))
   }
   if (named.length > 0) await readBack(ledger.db, (tx) => storeDecisions(tx, ledger, named))
@@ -37,7 +37,11 @@ export async function reportWithoutCommand(merchantId: string, ledger: Ledger): 
 }
 
 const NOBODY_ASKS =
-  'no command has come since: the gateway may have it, and is asked once the command is sent again and payoutd recover run'
+  'its command has not come again. The gateway may have the order: send the command again, then run payoutd recover, which queries the gateway'
+
+/** The same about several payouts. */
+const NOBODY_ASK_MORE =
+  'Their commands have not come again. The gateway may have the orders: send the commands again, then run payoutd recover, which queries the gateway'
 
 const gone = (
   merchantId: string,

@@ -243,7 +243,7 @@ export class ConsumerSession {
       const moved = stored.offset < before.offset || stored.logId !== before.logId
       if (moved && this.#isCurrent(generation)) this.#place(at)
     } catch (error) {
-      this.#options.log.debug({ err: error, ...at }, 'whether the store was set back is not known now')
+      this.#options.log.debug({ err: error, ...at }, 'cannot check now whether the ledger was set back')
     }
   }
 

@@ -29,7 +29,7 @@ export class RefusedByKafka extends ExpectedFailure {
   constructor(refused: readonly MessageRefusal[]) {
     const about = [...new Set(refused.map(({ record, reason }) => `${record.topic} (${reason})`))]
     super(
-      `Kafka refuses ${refused.length} messages on ${about.join(', ')}: raise max.message.bytes of the topic, or see what it demands of messages`,
+      `Kafka refuses ${refused.length} messages on ${about.join(', ')}: raise max.message.bytes of the topic, or check what else it requires`,
     )
     this.refused = refused
   }

@@ -93,7 +93,7 @@ export function putAside(aside: Aside): Decision[] {
       return [toReview(payout, 'tampered', detail), anomaly(payout, 'VALIDATION', 'tampered', detail, null)]
     }
     case 'account-changed': {
-      const note = `an attempt may be alive at gateway account ${payout.accountId}, which is not the one in force`
+      const note = `gateway account ${payout.accountId}, which is not the one in force, may still have an attempt`
       return [toReview(payout, 'account-changed', note)]
     }
     case 'no-promise':
@@ -103,8 +103,8 @@ export function putAside(aside: Aside): Decision[] {
 
 const tamperedInWords = ({ payout, stood }: Extract<Aside, { why: 'tampered' }>): string =>
   stood === null
-    ? 'amount, bank details or order number are not what was taken in, so it was not sent'
-    : `the amount was ${formatRupees(stood)}, and ${formatRupees(payout.amount)} was taken in, which is put back; it was not sent`
+    ? 'amount, bank details or order number differ from what payoutd accepted, so payoutd did not send it'
+    : `the stored amount was ${formatRupees(stood)}, but payoutd accepted ${formatRupees(payout.amount)}; payoutd put that back and did not send it`
 
 const toReview = (payout: Payout, reason: string, note: string): Decision =>
   change(payout, become(payout, 'review', { reason }), 'VALIDATION', { note })

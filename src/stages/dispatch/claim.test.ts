@@ -252,7 +252,7 @@ describe('a claim', () => {
       ['submitting', null, 1],
     ])
     assert.deepEqual(await ledger.db.run(notes, { payoutId: 'p000' }), [
-      { note: 'an attempt may be alive at gateway account here, which is not the one in force' },
+      { note: 'gateway account here, which is not the one in force, may still have an attempt' },
     ])
   })
 })
@@ -308,7 +308,7 @@ describe('payoutd does not send a payout that somebody changed in the database:'
     }
     assert.match(
       (await ledger.db.run(notes, { payoutId: 'p000' })).at(-1)?.note ?? '',
-      /the amount was ₹99,900.00, and /,
+      /the stored amount was ₹99,900.00, but /,
     )
   })
 })

@@ -66,10 +66,10 @@ const SHORT_TOLD_EVERY_MS = 60_000
 
 const OTHERS = {
   'other-settings':
-    'other gateway settings were put in force, so this process sends nothing more of the merchant: start it with them',
+    'somebody put other gateway settings into force, so this process sends nothing more for the merchant: restart it with them',
   'other-version':
-    'a newer payoutd has changed the tables, and what this one would send may be paid twice or against a cancellation, ' +
-    'so this process sends nothing more: stop it, and start the newer one',
+    'a newer payoutd has changed the tables, so this process sends nothing more: it might pay twice or pay what was cancelled. ' +
+    'Stop it, and start the newer version',
 }
 
 /**
@@ -255,7 +255,7 @@ export class Dispatch {
       case 'no-promise':
         log.warn(
           { merchantId, payoutId, why: aside.note },
-          'the payout was to be sent again on a promise of the gateway that is no longer in force, so it is in review: see payoutd payout show',
+          'the payout was to be sent again, but the settings no longer have the promise of the gateway that made this safe, so it is in review: see payoutd payout show',
         )
     }
   }

@@ -126,8 +126,10 @@ async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
 
 /** The ledger was set back: it does not know this attempt, or another attempt has its number. */
 function foreign(payout: Payout, { attempt, answer }: ApplyOutcome, isKnown: boolean): Decision {
-  const known = isKnown ? 'another attempt is known under that number' : 'no such attempt is known'
-  const detail = `attempt ${attempt} was answered (${answer.kind}), and ${known}`
+  const known = isKnown
+    ? 'the ledger has another attempt under that number'
+    : 'the ledger has no such attempt'
+  const detail = `the gateway answered attempt ${attempt} (${answer.kind}), but ${known}`
   return neverSent(payout, 'APPLY', detail, answer.exchange)
 }
 
@@ -138,7 +140,7 @@ const gone = ({ merchantId, payoutId, attempt, answer }: ApplyOutcome): Decision
     payoutId,
     orderNo: orderNumber(merchantId, payoutId, 1),
     kind: NEVER_SENT,
-    detail: `attempt ${attempt} was answered (${answer.kind}), and the payout is gone from the ledger`,
+    detail: `the gateway answered attempt ${attempt} (${answer.kind}), but the payout is gone from the ledger`,
     source: 'APPLY',
     exchange: answer.exchange,
   },

@@ -78,4 +78,4 @@ export class RefusedClaims {
 }
 
 const REFUSED =
-  'the database refuses to claim this payout, so it is not sent, and is tried again: others go on'
+  'the database refuses to claim this payout, so payoutd does not send it and tries again later; other payouts are not affected'

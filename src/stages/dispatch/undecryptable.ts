@@ -10,7 +10,7 @@ import { lockAwaitingKey, payoutsAwaitingKey } from './sql/undecryptable.ts'
 /** Puts a payout aside, unsent, so that others go on. */
 export function hold(payout: Payout, keyId: number): Decision {
   const held = become(payout, 'held', { reason: 'details-sealed', dueAt: payout.deadline })
-  const note = `the bank details were sealed with key ${keyId}, and no key of this process opens them`
+  const note = `the bank details were encrypted with key ${keyId}, and no key of this process decrypts them`
   return change(payout, held, 'VALIDATION', { note })
 }
 
@@ -62,7 +62,7 @@ export class KeyTrial {
     this.#after = next
     if (next !== null) return 0
     if (this.#released > 0) {
-      this.#log.info({ payouts: this.#released }, 'payouts that waited for a key are queued again')
+      this.#log.info({ payouts: this.#released }, 'queued payouts again that waited for a key')
     }
     if (!this.#isLeft) return null
     this.#isLeft = false
@@ -116,5 +116,5 @@ function releaseThese(keys: readonly PayoutKey[], ledger: Ledger): Promise<boole
 
 function release(payout: Payout): Decision {
   const queued = become(payout, 'queued', { ready: true, dueAt: payout.deadline })
-  return change(payout, queued, 'COMMAND', { note: 'payoutd started again, and its keys are tried' })
+  return change(payout, queued, 'COMMAND', { note: 'payoutd started again and tries its keys' })
 }

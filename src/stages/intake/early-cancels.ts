@@ -75,7 +75,7 @@ const nobodyKnows = ({ merchantId, payoutId }: CancelRequest): Decision => ({
     orderNo: null,
     kind: 'cancel-of-unknown-payout',
     detail:
-      `a cancellation came for a payoutId that was never requested: it is remembered for ${CANCELS_KEPT_DAYS} days, and ` +
+      `a cancellation came for a payoutId that nobody has requested: payoutd keeps it for ${CANCELS_KEPT_DAYS} days, and ` +
       'cancels the payout if its request comes',
     source: 'COMMAND',
     exchange: null,

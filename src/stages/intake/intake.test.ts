@@ -194,7 +194,7 @@ for (const fault of [{ phoneNumber: '12345' }, { remark: 'a&b' }, { metadata: { 
     await take([requested(request())], 2n)
     assert.equal((await ledger.db.run(payouts, {}))[0]?.state, 'rejected')
     const [odd] = await ledger.db.run(sql<object, { detail: string }>`select detail from anomalies`, {})
-    assert.match(odd?.detail ?? '', /spent by a command that was refused: send it under another payoutId/)
+    assert.match(odd?.detail ?? '', /a refused command used up the id: send it under another payoutId/)
   })
 }
 
@@ -350,7 +350,7 @@ test('a batch that begins beyond the position of the ledger is refused, and so i
   await standAt(ledger, 0, { offset: 1n, logId: null })
   await assert.rejects(
     take(values.slice(2), 2n),
-    /up to offset 1, .* up to offset 2 before: the ledger was set back/,
+    /up to offset 1, .* up to offset 2: the ledger was set back/,
   )
   await standAt(ledger, 0, { offset: 2n, logId: 'another log' })
   await assert.rejects(take(values.slice(2), 2n), /the ledger was set back/)
@@ -408,7 +408,10 @@ test('a topic that was made again is read from its beginning, whatever its lengt
       losses.map(({ kind }) => kind),
       ['commands-replaced', 'commands-replaced'],
     )
-    assert.match(losses[0]?.detail ?? '', /deleted and made again .*read up to offset 5, is read from 0 on/)
+    assert.match(
+      losses[0]?.detail ?? '',
+      /deleted and created again .*up to offset 5, and now reads it from 0 on/,
+    )
     await assert.rejects(take([requested(request())], 0n), /the ledger was set back/)
     assert.deepEqual(await startingOffset(at, log, deps), { offset: 0n, logId: 'new' })
     assert.equal((await lossesOf(ledger)).length, 2)
@@ -425,7 +428,7 @@ test('intake reports commands that Kafka dropped before it read them, with their
   const [loss] = await lossesOf(ledger)
   assert.equal(loss?.kind, 'commands-lost')
   assert.match(loss?.detail ?? '', /dropped the offsets 3 to 5 of partition 0/)
-  assert.match(loss?.detail ?? '', /set back may lack what was paid, and would pay it again/)
+  assert.match(loss?.detail ?? '', /set back may lack paid payouts and pay them again/)
 })
 
 test('intake reads a log again that ends before the position of the ledger, and reports that', async (t) => {
@@ -437,7 +440,7 @@ test('intake reads a log again that ends before the position of the ledger, and 
   assert.deepEqual(begun, { offset: 2n, logId: 'log' })
   assert.match(
     (await lossesOf(ledger))[0]?.detail ?? '',
-    /ends at offset 9, and payoutd had read it up to 12/,
+    /ends at offset 9, but payoutd had read it up to 12/,
   )
 })
 
@@ -460,7 +463,7 @@ test('intake reads a log again that lost its end and has grown past it since, an
     losses.map(({ kind }) => kind),
     ['commands-replaced'],
   )
-  assert.match(losses[0]?.detail ?? '', /has other records from offset 0 on, and payoutd had read it up to 1/)
+  assert.match(losses[0]?.detail ?? '', /has other records from offset 0 on, but payoutd had read it up to 1/)
 })
 
 test('an epoch counts for the offset that it was stored with, and between two epochs none counts', async (t) => {
@@ -752,7 +755,7 @@ test('an order that the gateway reported before its command came fences its merc
   const { take, requested, ledger } = await intake(t)
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: null, orderNo: orderNumber('acme', 'salary-1', 1), exchange: null },
-    ...{ kind: 'unknown-order', detail: 'a signed report came', source: 'CALLBACK' as const },
+    ...{ kind: 'unknown-order', detail: 'a signed callback came', source: 'CALLBACK' as const },
   }
   await ledger.db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   await take([requested(request()), requested(request({ payoutId: 'salary-2' }))])

@@ -161,5 +161,5 @@ const both = (one: IntakeTally, other: IntakeTally): IntakeTally => ({
 })
 
 const SET_ASIDE =
-  'somebody holds locks of this merchant in the database, so its commands wait in the ledger and are taken in once they are ' +
-  'free; those of others go on'
+  'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +
+  'other merchants are not affected'

@@ -56,7 +56,7 @@ describe('a ledger that has lost commands that it had stored', () => {
     for (const merchantId of ALL)
       assert.match(
         (await lowerFence(merchantId, WHO, ledger)).kept ?? '',
-        /up to offset 1, and it was .* 2 before: the ledger was set back/,
+        /up to offset 1, but it had .* 2: the ledger was set back/,
       )
   }
 

@@ -53,13 +53,13 @@ export const rewindInWords = (
   known: Standing,
   found: Standing | undefined,
 ): string =>
-  `the ledger has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, and it was read ` +
-  `up to ${inWords(known)} before: the ledger was set back (a failover, or a restore), or another one works from the ` +
-  'same topics; it is read again from there'
+  `the ledger says that it has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, but it ` +
+  `had read it up to ${inWords(known)}: the ledger was set back (a failover or a restore), or another ledger uses the ` +
+  'same topics. payoutd reads the partition again from where the ledger stands'
 
 const inWords = ({ offset, logId }: Standing): string =>
   logId === null ? `offset ${offset}` : `offset ${offset} of log ${logId}`
 
 export const ALL_FENCED =
-  'every merchant is fenced, and nothing is sent: the ledger has forgotten commands that it had, and so what was sent ' +
-  'since. Run payoutd recover, which asks the gateway about every open payout'
+  'payoutd has fenced every merchant and sends nothing: the ledger has lost commands that it had, and may have lost what was ' +
+  'sent since. Run payoutd recover, which queries the gateway about every open payout'

@@ -70,26 +70,26 @@ function lossOf(
       return {
         kind: 'commands-lost',
         detail:
-          `Kafka dropped the offsets ${before.offset} to ${low - 1n} of ${where} before payoutd had read them: ` +
-          'whoever sent commands there sends those again that have no result, under their payoutIds (what this ledger has, it ' +
-          'does not pay again); a ledger that was set back may lack what was paid, and would pay it again: there run payoutd ' +
-          'recover first, and compare with what the gateway has',
+          `Kafka dropped the offsets ${before.offset} to ${low - 1n} of ${where} before payoutd had read them. Ask the senders to ` +
+          'send again each command that has no result, under its payoutId: payoutd does not pay again what this ledger has. A ' +
+          'ledger that was set back may lack paid payouts and pay them again: run payoutd recover first, and compare with the ' +
+          'orders at the gateway',
       }
     case 'log-is-older':
       return {
         kind: 'commands-replaced',
         detail:
-          `${where} ${isLost(before, epochEnd) ? `has other records from offset ${epochEnd} on` : `ends at offset ${high}`}, and payoutd ` +
-          `had read it up to ${before.offset}: Kafka lost a part of it, ` +
-          'so all that it holds is read again, and commands that were lost have to be sent again',
+          `${where} ${isLost(before, epochEnd) ? `has other records from offset ${epochEnd} on` : `ends at offset ${high}`}, but payoutd ` +
+          `had read it up to ${before.offset}: Kafka lost a part of it. payoutd reads again all that is there. Ask the senders ` +
+          'to send the lost commands again',
       }
     case 'another-log':
       return {
         kind: 'commands-replaced',
         detail:
-          `${topic} was deleted and made again (its id was ${before.logId} and is ${id}): ${where}, which payoutd had ` +
-          `read up to offset ${before.offset}, is read from ${low} on; commands of the old topic that payoutd ` +
-          'had not read have to be sent again',
+          `${topic} was deleted and created again (its id was ${before.logId} and is ${id}). payoutd had read ${where} up to ` +
+          `offset ${before.offset}, and now reads it from ${low} on. Ask the senders to send again the commands of the old topic ` +
+          'that payoutd had not read',
       }
   }
 }

@@ -141,17 +141,17 @@ async function contradictions(
 /** How a repeat differs from the command that its id stands for, in words; null: it does not. */
 function difference(before: TakenIn, repeat: NewPayout, keys: IntakeKeys): string | null {
   const end = before.refused
-    ? 'it was not taken in, because the id was spent by a command that was refused: send it under another payoutId'
-    : 'it was not taken in'
+    ? 'payoutd did not accept it, because a refused command used up the id: send it under another payoutId'
+    : 'payoutd did not accept it'
   const inShort = (hash: Buffer) => hash.toString('hex').slice(0, 16)
   if (!before.fingerprint.equals(repeat.fingerprint)) {
-    return `the id stands for ${inShort(before.fingerprint)}, the new content is ${inShort(repeat.fingerprint)}: ${end}`
+    return `the first command with this id has the hash ${inShort(before.fingerprint)}, this one has ${inShort(repeat.fingerprint)}: ${end}`
   }
   if (before.content === null) return null
   if (before.content.equals(contentHash(repeat.command, before, keys.fingerprint))) return null
   return (
-    `the id stands for the same payment otherwise (batch, times, priority, beneficiaryId, phone, e-mail, remark), ` +
-    `the new content but for its deadline is ${inShort(ofEachTry(repeat.command, keys))}: ${end}`
+    `the first command with this id makes the same payment, but differs in other content (batch, times, priority, beneficiaryId, ` +
+    `phone, e-mail or remark); without its deadline, this one has the hash ${inShort(ofEachTry(repeat.command, keys))}: ${end}`
   )
 }
 

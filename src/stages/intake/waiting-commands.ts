@@ -95,7 +95,8 @@ async function readAgain(
 ): Promise<WaitingRead> {
   const origin = { topic, partition, logId }
   const original = openDeadLetter(sealed, name, deps.keys.sealing)
-  if (original.kind !== 'original') throw new Error(`what waits at position ${position} is no whole record`)
+  if (original.kind !== 'original')
+    throw new Error(`the waiting command at position ${position} does not contain its whole record`)
   const record = { ...original, offset, timestamp: 0 }
   return { origin, record, position, parsed: await readRecord(record, origin, deps) }
 }

@@ -378,12 +378,12 @@ describe('the callback endpoint', () => {
       {
         payoutId: 'p1',
         times: 1,
-        detail: 'UTR hdfc0001 of payout p1 of acme is that of payout p0 of acme, too',
+        detail: 'payout p1 of acme has UTR hdfc0001, which payout p0 of acme also has',
       },
       {
         payoutId: 'p2',
         times: 1,
-        detail: 'UTR SBIN0009 of payout p2 of acme is that of payout theirs of bolt, too',
+        detail: 'payout p2 of acme has UTR SBIN0009, which payout theirs of bolt also has',
       },
     ])
     const stored = await payoutsOf(ledger)
@@ -414,7 +414,7 @@ describe('the callback endpoint', () => {
     const told = await ledger.db.run(oddUtrs, {})
     assert.equal(told.length, 19)
     const last = told.filter(({ detail }) =>
-      detail.endsWith('; 20 have it now, and of others that come to it nothing is told'),
+      detail.endsWith('; 20 have it now, and payoutd reports no more of them'),
     )
     assert.equal(last.length, 1)
     assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))

@@ -230,7 +230,7 @@ function unknownOrder(evidence: PayoutEvidence): Decision {
 /** Anybody with access to the merchant's account can create orders; one that payoutd asks about was in the ledger. */
 const ofUnknownOrder = ({ source }: PayoutEvidence): { kind: string; detail: string } =>
   source === 'CALLBACK'
-    ? { kind: 'unknown-order', detail: 'a signed report came for an order that was never sent from here' }
+    ? { kind: 'unknown-order', detail: 'a signed callback came for an order that payoutd never sent' }
     : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
 
 /** The callback endpoint for payouts. */

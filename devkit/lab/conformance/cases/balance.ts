@@ -11,7 +11,7 @@ const PATHS = ['/api/agentpay/query_balance', '/api/agentpay/query_order'] as co
 export const balance: readonly Case[] = [
   {
     name: 'balance/record',
-    about: 'the balance is told as busNo and five integers',
+    about: 'a balance answer has busNo and five integers',
     async ask(subject) {
       const reply = await subject.ask('balance', subject.queryFields('balance'))
       demand(succeeded(reply), `answers ${codeOf(reply)}`)
@@ -50,7 +50,7 @@ export const balance: readonly Case[] = [
   },
   {
     name: 'balance/paths',
-    about: 'which of the two paths that the contract shows tell the balance',
+    about: 'which of the two paths in the contract return the balance',
     open: true,
     async ask(subject) {
       const said: string[] = []
@@ -62,7 +62,7 @@ export const balance: readonly Case[] = [
   },
   {
     name: 'balance/when-a-payout-is-taken',
-    about: 'which of the five amounts move when a payout is taken',
+    about: 'which of the five amounts change when a payout is accepted',
     open: true,
     async ask(subject) {
       const amounts = async () => (await subject.ask('balance', subject.queryFields('balance'))).fields

@@ -18,7 +18,7 @@ const PAYOUT = ['amount', 'mchOrderNo', 'fee', 'agentpayOrderId', 'status'] as c
 export const callbacks: readonly Case[] = [
   {
     name: 'payin-callback/paid',
-    about: 'a paid payin is called back about in the query string, signed, with its UTR and paySuccTime',
+    about: 'the callback about a paid payin is a signed query string with its UTR and paySuccTime',
     async ask(subject) {
       const payin = await subject.paidPayin()
       const told = await firstAbout(subject, payin, [...PAYIN, 'channelPayNo', 'paySuccTime'])
@@ -30,7 +30,7 @@ export const callbacks: readonly Case[] = [
   },
   {
     name: 'payin-callback/failed',
-    about: 'a failed payin is called back about with status 3 and errorMessage',
+    about: 'the callback about a failed payin has status 3 and errorMessage',
     async ask(subject) {
       const told = await firstAbout(subject, await subject.declinedPayin(), [...PAYIN, 'errorMessage'])
       demand(told.get('status') === '3', `status is ${told.get('status')}`)
@@ -71,7 +71,7 @@ export const callbacks: readonly Case[] = [
   {
     name: 'payout-callback/paid',
     about:
-      'a payout is called back about by POST, in the query string, signed, with its final status and UTR',
+      'the callback about a payout is a POST with a signed query string that has its final status and UTR',
     async ask(subject) {
       const payout = await subject.payout()
       const told = await firstAbout(subject, payout, [...PAYOUT, 'channelPayNo'])
@@ -84,7 +84,7 @@ export const callbacks: readonly Case[] = [
   },
   {
     name: 'payout-callback/failed',
-    about: 'a failed payout is called back about with status 3 and errorMessage',
+    about: 'the callback about a failed payout has status 3 and errorMessage',
     async ask(subject) {
       const told = await firstAbout(subject, await subject.failedPayout(), [...PAYOUT, 'errorMessage'])
       demand(told.get('status') === '3', `status is ${told.get('status')}`)

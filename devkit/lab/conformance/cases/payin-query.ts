@@ -28,7 +28,7 @@ const QUIET_MS = 1_000
 export const payinQuery: readonly Case[] = [
   {
     name: 'payin-query/by-merchant-number',
-    about: 'a payin is found by mchOrderNo, and all its fields are told',
+    about: 'a query by mchOrderNo finds a payin and returns all its fields',
     async ask(subject) {
       const payin = await subject.payin()
       return told(await subject.query('payinQuery', payin.mchOrderNo), payin)
@@ -36,7 +36,7 @@ export const payinQuery: readonly Case[] = [
   },
   {
     name: 'payin-query/by-platform-number',
-    about: 'a payin is found by payOrderId, and all its fields are told',
+    about: 'a query by payOrderId finds a payin and returns all its fields',
     async ask(subject) {
       const payin = await subject.payin()
       const asked = subject.queryFields('payinQuery', { payOrderId: payin.platformNo })
@@ -72,7 +72,7 @@ export const payinQuery: readonly Case[] = [
   },
   {
     name: 'payin-query/absent',
-    about: 'what is said of a payin that nobody has',
+    about: 'what the answer is for a payin that does not exist',
     open: true,
     ask: async (subject) => codeOf(await subject.query('payinQuery', subject.newOrderNo())),
   },

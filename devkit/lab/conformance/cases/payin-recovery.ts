@@ -40,7 +40,7 @@ export const payinRecovery: readonly Case[] = [
   },
   {
     name: 'payin-recovery/used-utr',
-    about: 'what is said to a UTR that another payin has',
+    about: 'what the answer is to a UTR that another payin has',
     open: true,
     async ask(subject) {
       const { utr } = await subject.recoveredPayin()
@@ -50,7 +50,7 @@ export const payinRecovery: readonly Case[] = [
   },
   {
     name: 'payin-recovery/unknown-utr',
-    about: 'what is said to a UTR that no payment has',
+    about: 'what the answer is to a UTR that no payment has',
     open: true,
     async ask(subject) {
       const { platformNo } = await subject.payin()

@@ -24,7 +24,7 @@ const PATHS = ['/api/pay/orderquery', '/api/pay/query_order'] as const
 export const payoutQuery: readonly Case[] = [
   {
     name: 'payout-query/by-merchant-number',
-    about: 'a payout is found by mchOrderNo, and all its fields are told, status 0 to 3',
+    about: 'a query by mchOrderNo finds a payout and returns all its fields, with a status from 0 to 3',
     async ask(subject) {
       const payout = await subject.payout()
       return told(await subject.query('payoutQuery', payout.mchOrderNo), payout)
@@ -32,7 +32,7 @@ export const payoutQuery: readonly Case[] = [
   },
   {
     name: 'payout-query/by-platform-number',
-    about: 'a payout is found by agentpayOrderId, and all its fields are told',
+    about: 'a query by agentpayOrderId finds a payout and returns all its fields',
     async ask(subject) {
       const payout = await subject.payout()
       const asked = subject.queryFields('payoutQuery', { agentpayOrderId: payout.platformNo })
@@ -41,7 +41,7 @@ export const payoutQuery: readonly Case[] = [
   },
   {
     name: 'payout-query/paths',
-    about: 'which of the two paths that the contract shows find a payout',
+    about: 'which of the two paths in the contract find a payout',
     open: true,
     async ask(subject) {
       const { mchOrderNo } = await subject.payout()
@@ -66,7 +66,7 @@ export const payoutQuery: readonly Case[] = [
       const payin = await subject.payin()
       const asked = subject.queryFields('payoutQuery', { mchOrderNo: payin.mchOrderNo })
       demand(!succeeded(await subject.ask('payoutQuery', asked, { path })), 'a payout query finds a payin')
-      return path === payoutQuery ? 'told apart' : `payouts are asked about at ${payoutQuery}`
+      return path === payoutQuery ? 'told apart' : `payouts are queried at ${payoutQuery}`
     },
   },
   {
@@ -97,7 +97,7 @@ export const payoutQuery: readonly Case[] = [
   },
   {
     name: 'payout-query/absent',
-    about: 'what is said of a payout that nobody has',
+    about: 'what the answer is for a payout that does not exist',
     open: true,
     ask: async (subject) => codeOf(await subject.query('payoutQuery', subject.newOrderNo())),
   },

@@ -40,14 +40,14 @@ type GatewayPayinOptions = ConnectionOptions &
 const create = withWho(withConnection(new Command('create')))
   .description('create a payin at the gateway; payoutd’s ledger will not know of it')
   .requiredOption('--mch-order-no <number>', 'a number that is new to the gateway')
-  .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
+  .requiredOption('--amount <paise>', 'the amount in paise; ₹500 is 50000', paiseOf)
   .requiredOption('--notify-url <url>', 'where the gateway sends its callback')
   .option('--return-url <url>', 'where the payer’s browser goes after the payment')
-  .option('--currency <code>', 'as the gateway writes it', 'INR')
-  .option('--account-name <name>', 'of the payer')
-  .option('--phone-number <number>', 'of the payer')
-  .option('--payer-email <address>')
-  .option('--remark <text>')
+  .option('--currency <code>', 'the currency, as the gateway writes it', 'INR')
+  .option('--account-name <name>', 'the payer’s name')
+  .option('--phone-number <number>', 'the payer’s phone number, 10 digits')
+  .option('--payer-email <address>', 'the payer’s e-mail address')
+  .option('--remark <text>', 'a remark for the gateway')
   .addOption(new Option('--qr', 'draw the QR code').conflicts('json'))
   .option('--json', JSON_FORM)
   .action(async ({ qr, json, by, reason, ...options }: GatewayPayinOptions) => {
@@ -82,8 +82,10 @@ type PayinQueryOptions = ConnectionOptions & {
 
 const query = withConnection(new Command('query'))
   .description('query the state of a payin')
-  .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('payOrderId'))
-  .option('--pay-order-id <number>', 'by the gateway’s number')
+  .addOption(
+    new Option('--mch-order-no <number>', 'query by the merchant’s order number').conflicts('payOrderId'),
+  )
+  .option('--pay-order-id <number>', 'query by the gateway’s own number')
   .option('--execute-notify', 'ask the gateway to send its callback again')
   .option('--json', JSON_FORM)
   .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: PayinQueryOptions) => {

@@ -40,16 +40,16 @@ const apply = withWho(withConnection(new Command('apply')))
     '--mch-order-no <number>',
     'a number that is new to the gateway: many gateways accept the same number twice and pay twice',
   )
-  .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
-  .requiredOption('--account-no <number>', 'of the recipient')
-  .addOption(new Option('--ifsc <code>', 'the recipient’s bank; or --vpa').conflicts('vpa'))
-  .option('--vpa <address>', 'the recipient’s UPI address; or --ifsc')
+  .requiredOption('--amount <paise>', 'the amount in paise; ₹500 is 50000', paiseOf)
+  .requiredOption('--account-no <number>', 'the recipient’s account number; for a VPA, too')
+  .addOption(new Option('--ifsc <code>', 'the IFSC of the recipient’s bank; or give --vpa').conflicts('vpa'))
+  .option('--vpa <address>', 'the recipient’s UPI address; or give --ifsc')
   .requiredOption('--notify-url <url>', 'where the gateway sends its callback')
-  .option('--currency <code>', 'as the gateway writes it', 'INR')
-  .option('--account-name <name>', 'of the recipient')
-  .option('--phone-number <number>', 'of the recipient')
-  .option('--payer-email <address>')
-  .option('--remark <text>')
+  .option('--currency <code>', 'the currency, as the gateway writes it', 'INR')
+  .option('--account-name <name>', 'the recipient’s name')
+  .option('--phone-number <number>', 'the recipient’s phone number, 10 digits')
+  .option('--payer-email <address>', 'the recipient’s e-mail address')
+  .option('--remark <text>', 'a remark for the gateway')
   .option('--yes', 'do not ask; needed if there is no terminal')
   .option('--json', 'print the answer as JSON; amounts in paise')
   .action(async ({ yes, json, by, reason, ...options }: ApplyOptions) => {
@@ -79,8 +79,12 @@ type PayoutQueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrd
 
 const query = withConnection(new Command('query'))
   .description('query the state of a payout')
-  .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('agentpayOrderId'))
-  .option('--agentpay-order-id <number>', 'by the gateway’s number')
+  .addOption(
+    new Option('--mch-order-no <number>', 'query by the merchant’s order number').conflicts(
+      'agentpayOrderId',
+    ),
+  )
+  .option('--agentpay-order-id <number>', 'query by the gateway’s own number')
   .option('--json', 'print the answer as JSON; amounts in paise')
   .action(async ({ mchOrderNo, agentpayOrderId, json, ...options }: PayoutQueryOptions) => {
     const by =

@@ -15,7 +15,7 @@ export const noSuchPayin = ({ merchantId, payinId }: PayinKey) =>
 
 export const otherSettings = (merchantId: string) =>
   new ExpectedFailure(
-    `merchant ${merchantId}: other settings are in force, so payoutd asked for nothing: use the settings in force`,
+    `merchant ${merchantId}: other gateway settings are in force, so payoutd did nothing: use the settings in force`,
   )
 
 export const WHOSE_PAYIN = 'the merchant of the payin; you can omit it if there is only one merchant'

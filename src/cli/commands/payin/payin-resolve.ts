@@ -78,7 +78,7 @@ function told(
       return { text, json, isDone: false }
     }
     case 'moved': {
-      const text = `payin ${payinId} stays in review: it changed, or more was said of it, after you saw it; look at it again`
+      const text = `payin ${payinId} stays in review: it changed, or more evidence came, after you saw it; look at it again`
       return { text, json, isDone: false }
     }
     case 'utr-taken': {

@@ -43,13 +43,16 @@ type CreatePayinOptions = Decided & {
 
 const create = withWho(new Command('create'))
   .description('create a payin at the gateway; repeated with the same key, it shows the payin that exists')
-  .requiredOption('--amount <paise>', '₹500 is 50000')
-  .requiredOption('--idempotency-key <text>', 'unique to each payin, such as an invoice number')
+  .requiredOption('--amount <paise>', 'the amount in paise; ₹500 is 50000')
+  .requiredOption(
+    '--idempotency-key <text>',
+    'a key of your own that is unique to each payin, such as an invoice number',
+  )
   .option('--merchant <id>', WHOSE_PAYIN)
-  .option('--account-name <name>', 'of the payer')
-  .option('--phone-number <number>', 'of the payer')
-  .option('--payer-email <address>')
-  .option('--remark <text>')
+  .option('--account-name <name>', 'the payer’s name')
+  .option('--phone-number <number>', 'the payer’s phone number, 10 digits')
+  .option('--payer-email <address>', 'the payer’s e-mail address')
+  .option('--remark <text>', 'a remark for the gateway')
   .option('--return-url <url>', 'where the payer’s browser goes after the payment')
   .option('--qr', 'draw the QR code')
   .option('--json', JSON_FORM)

@@ -77,7 +77,7 @@ function inWords(outcome: ReverseOutcome, be: 'is' | 'would be'): string {
     case 'several':
       return `has several anomalies in which the gateway says that it failed: give --anomaly, one of ${outcome.anomalyIds.join(', ')}`
     case 'moved':
-      return 'is not reversed: more was said of it after you saw it; look at it again'
+      return 'is not reversed: more evidence came after you saw it; look at it again'
     case 'unknown':
       return 'is no longer in the ledger'
   }

@@ -64,7 +64,9 @@ export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Clu
     ({ description }) => description === 'private:Kafka:createCluster',
   )
   if (!symbol)
-    throw new Error('this KafkaJS is another than the one that topic-id.ts was written for (2.2.4)')
+    throw new Error(
+      'this is another version of KafkaJS than the one for which topic-id.ts was written (2.2.4)',
+    )
   const create = (kafka as unknown as Record<symbol, (options: object) => Cluster>)[symbol]
   return (create as (options: object) => Cluster)({
     allowAutoTopicCreation: false,
