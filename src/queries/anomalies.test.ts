@@ -255,9 +255,16 @@ test('a gateway that reports something else each time fills no table; beyond the
   await call('p-2', { status: '3', amount: '100' })
   assert.equal((await kept()).own, MOST_OPEN + 1)
 
+  const ids = (await kept()).all.filter(({ detail }) => detail === BEYOND).map(({ anomalyId }) => anomalyId)
+  const request = { ...REQUEST, anomalyIds: ids }
+  const shown = await previewAcknowledge(request, ledger.db)
+  await say(90, 91)
+  const [outcome] = await acknowledgeAnomalies({ ...request, shown }, ledger.db)
+  assert.deepEqual(outcome, { anomalyId: ids[0], kind: 'more', times: 6 })
+
   await acknowledge(({ detail }) => detail === BEYOND)
   await say(100, 102)
-  assert.deepEqual((await kept()).beyond.toSorted(), [2, 5])
+  assert.deepEqual((await kept()).beyond.toSorted(), [2, 6])
   await acknowledge(() => true)
   await say(200, 201)
   assert.equal((await kept()).own, MOST_OPEN + 2)
@@ -285,10 +292,11 @@ test('an acknowledged anomaly shows who acknowledged it, when and why; a second 
   const { anomalyId } = await only(ledger)
   const ask = { ...REQUEST, anomalyIds: [anomalyId, 'nonsense', anomalyId] }
   const unknown = { anomalyId: 'nonsense', kind: 'unknown' }
-  assert.deepEqual(await previewAcknowledge(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
+  const acknowledged = { anomalyId, kind: 'acknowledged', times: 1 }
+  assert.deepEqual(await previewAcknowledge(ask, ledger.db), [acknowledged, unknown])
   assert.equal((await only(ledger)).acknowledgedAt, null)
   assert.match(anomalyText(await only(ledger)), /not acknowledged\n +callback {2}.*amount=200/)
-  assert.deepEqual(await acknowledgeAnomalies(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
+  assert.deepEqual(await acknowledgeAnomalies(ask, ledger.db), [acknowledged, unknown])
   const { acknowledgedAt: at } = await only(ledger)
   assert.deepEqual(await acknowledgeAnomalies({ ...ask, by: 'meera', anomalyIds: [anomalyId] }, ledger.db), [
     { anomalyId, kind: 'already', by: 'asha', at },

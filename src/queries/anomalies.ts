@@ -2,6 +2,7 @@ import { validate as isUuid } from 'uuid'
 import { scrub } from '../domain/mask.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
+import { BEYOND } from '../ledger/anomalies.ts'
 import { lockPayouts } from '../ledger/ledger.ts'
 import { keepAcknowledged } from '../ledger/sql/said-otherwise.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
@@ -24,11 +25,20 @@ export async function findAnomaly(
   return found
 }
 
-export type AcknowledgeRequest = Decided & { merchantId: string; anomalyIds: readonly string[] }
+/** `shown`: what the person was shown of them; undefined: nobody was asked. */
+export type AcknowledgeRequest = Decided & {
+  merchantId: string
+  anomalyIds: readonly string[]
+  shown?: readonly Acknowledged[]
+}
 
-/** The result of acknowledging one anomaly. `already`: who did it first, which stands. */
+/**
+ * The result of acknowledging one anomaly. `already`: who did it first, which stands. `more`: it counts reports, and more of them
+ * than the person was shown. `times`: how many.
+ */
 export type Acknowledged = { anomalyId: string } & (
-  | { kind: 'acknowledged' }
+  | { kind: 'acknowledged'; times: number }
+  | { kind: 'more'; times: number }
   | { kind: 'already'; by: string; at: number }
   | { kind: 'unknown' }
 )
@@ -71,9 +81,10 @@ async function decide(tx: Transaction, request: AcknowledgeRequest): Promise<Ack
   return wanted.map((anomalyId): Acknowledged => {
     const anomaly = known.get(anomalyId)
     if (!anomaly) return { anomalyId, kind: 'unknown' }
-    const { acknowledgedBy: by, acknowledgedAt: at } = anomaly
-    return by === null || at === null
-      ? { anomalyId, kind: 'acknowledged' }
-      : { anomalyId, kind: 'already', by, at }
+    const { acknowledgedBy: by, acknowledgedAt: at, times, detail } = anomaly
+    if (by !== null && at !== null) return { anomalyId, kind: 'already', by, at }
+    const shown = request.shown?.find((each) => each.anomalyId === anomalyId)
+    const isMore = detail === BEYOND && shown?.kind === 'acknowledged' && shown.times !== times
+    return { anomalyId, kind: isMore ? 'more' : 'acknowledged', times }
   })
 }

@@ -58,17 +58,19 @@ const acknowledge = withDecision(
   const { by, reason } = options
   const isAcknowledged = ({ kind }: Acknowledged) => kind === 'acknowledged'
   const isKnown = ({ kind }: Acknowledged) => kind !== 'unknown'
+  const isDone = ({ kind }: Acknowledged) => kind === 'acknowledged' || kind === 'already'
   await decideInDatabase(config, options, {
     find: async () => ({ merchantId, anomalyIds, by, reason }),
     // Ask if some can be acknowledged; the act is done when all are.
     async preview(request, db) {
       const expected = await previewAcknowledge(request, db)
-      const isDone = expected.some(isAcknowledged)
-      return { ...told(expected, 'would be'), isDone, isSoAlready: expected.every(isKnown), shown: request }
+      const isAny = expected.some(isAcknowledged)
+      const shown = { ...request, shown: expected }
+      return { ...told(expected, 'would be'), isDone: isAny, isSoAlready: expected.every(isKnown), shown }
     },
     async execute(request, db) {
       const outcomes = await acknowledgeAnomalies(request, db)
-      return { ...told(outcomes, 'is'), isDone: outcomes.every(isKnown) }
+      return { ...told(outcomes, 'is'), isDone: outcomes.every(isDone) }
     },
   })
 })
@@ -93,6 +95,8 @@ function inWords(outcome: Acknowledged, be: 'is' | 'would be'): string {
       return `${be} acknowledged`
     case 'already':
       return `was already acknowledged, by ${outcome.by} at ${formatTime(outcome.at)}`
+    case 'more':
+      return `stays open: it counts ${outcome.times} reports by now, more than you were shown; look at it again`
     case 'unknown':
       return 'does not exist: payoutd anomaly list shows all'
   }

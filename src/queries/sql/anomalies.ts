@@ -63,11 +63,11 @@ export const payoutsOfAnomalies = sql<
   select distinct merchant_id, payout_id from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and payout_id is not null`
 
-export type LockedAnomaly = { anomalyId: string } & Acknowledgement
+export type LockedAnomaly = { anomalyId: string; detail: string; times: number } & Acknowledgement
 
 /** In the order of the primary key, so that two people who acknowledge the same anomalies wait for one another. */
 export const lockAnomalies = sql<{ merchantId: string; anomalyIds: string[] }, LockedAnomaly>`
-  select anomaly_id, acknowledged_by, acknowledged_reason, acknowledged_at from anomalies
+  select anomaly_id, detail, times::int, acknowledged_by, acknowledged_reason, acknowledged_at from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[])
   order by anomaly_id
   for update`
