@@ -43,13 +43,13 @@ export type Row = {
 
 export type Section = (bench: Bench) => AsyncGenerator<Row>
 
-const LOST = new Set(['no-end', 'not-kept', 'unknown-order', 'row-lost'])
+const LOST = new Set(['no-end', 'not-in-ledger', 'unknown-order', 'row-lost'])
 const LIED = new Set([
   'paid-here-only',
   'paid-there-only',
   'two-ends',
   'without-evidence',
-  'not-settled-there',
+  'not-ended-there',
   'wrong-payee',
 ])
 

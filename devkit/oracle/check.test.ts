@@ -144,9 +144,9 @@ describe('the oracle finds', () => {
 
   test('the same payoutId of another merchant, which is another payout', () => {
     const other = (state: string) => ({ ...kept(1, state), merchantId: 'globex' })
-    assert.deepEqual(kindsOf({ kept: [...good.kept, other('paid')] }), ['unasked'])
+    assert.deepEqual(kindsOf({ kept: [...good.kept, other('paid')] }), ['not-requested'])
     assert.deepEqual(kindsOf({ results: [{ ...end(1, 'PAID'), merchantId: 'globex' }, ...good.results] }), [
-      'unasked',
+      'not-requested',
     ])
   })
 
@@ -169,7 +169,7 @@ describe('the oracle finds', () => {
   })
 
   test('a payout without any record', () => {
-    assert.deepEqual(kindsOf({ asked: [...good.asked, asked(4)] }), ['no-end', 'not-kept'])
+    assert.deepEqual(kindsOf({ asked: [...good.asked, asked(4)] }), ['no-end', 'not-in-ledger'])
   })
 
   test('two different ends of one payout', () => {
@@ -217,7 +217,7 @@ describe('the oracle finds', () => {
 
   test('a payout that is FAILED here and still processing there', () => {
     const orders = replace(good.orders, 2, order(3, { status: 1, timesPaid: 0 }))
-    assert.deepEqual(kindsOf({ orders }), ['not-settled-there'])
+    assert.deepEqual(kindsOf({ orders }), ['not-ended-there'])
   })
 
   test('another amount in a result, or in an order', () => {
@@ -250,12 +250,12 @@ describe('the oracle finds', () => {
   })
 
   test('an end of a payout that nobody requested', () => {
-    assert.deepEqual(kindsOf({ results: [...good.results, end(9, 'PAID')] }), ['unasked'])
+    assert.deepEqual(kindsOf({ results: [...good.results, end(9, 'PAID')] }), ['not-requested'])
   })
 
   test('a payout missing from payoutd’s ledger, and one that nobody requested', () => {
-    assert.deepEqual(kindsOf({ kept: good.kept.slice(1) }), ['not-kept'])
-    assert.deepEqual(kindsOf({ kept: [...good.kept, kept(9, 'queued')] }), ['unasked'])
+    assert.deepEqual(kindsOf({ kept: good.kept.slice(1) }), ['not-in-ledger'])
+    assert.deepEqual(kindsOf({ kept: [...good.kept, kept(9, 'queued')] }), ['not-requested'])
   })
 
   const keptFirst = (first: LedgerRecord) => kindsOf({ kept: good.kept.with(0, first) })

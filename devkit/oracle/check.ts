@@ -21,8 +21,8 @@ export const INVARIANTS = {
 export type Invariant = keyof typeof INVARIANTS
 
 const BREAKS = {
-  unasked: 1,
-  'not-kept': 8,
+  'not-requested': 1,
+  'not-in-ledger': 8,
   'sent-unintended': 2,
   'other-order': 2,
   'without-evidence': 3,
@@ -42,7 +42,7 @@ const BREAKS = {
   'wrong-payee': 10,
   'paid-here-only': 10,
   'paid-there-only': 10,
-  'not-settled-there': 10,
+  'not-ended-there': 10,
   'unknown-order': 10,
   /** A row of the demo's payroll without its expected result. */
   expectation: null,
@@ -62,10 +62,10 @@ export function check(outcomes: Outcomes, books: GatewayBooks): Discrepancy[] {
   return [
     ...payouts.flatMap((payout) => [...checkMessages(payout), ...checkKept(payout), ...checkPayment(payout)]),
     ...strayEnds.map(({ payoutId, status }) =>
-      discrepancy('unasked', payoutId, `ended ${status}, though nobody asked for it`),
+      discrepancy('not-requested', payoutId, `ended ${status}, though nobody requested it`),
     ),
     ...strayPayouts.map(({ payoutId }) =>
-      discrepancy('unasked', payoutId, 'is in the ledger, though nobody asked for it'),
+      discrepancy('not-requested', payoutId, 'is in the ledger, though nobody requested it'),
     ),
     ...strayOrders.map(({ mchOrderNo, timesPaid }) =>
       discrepancy('unknown-order', mchOrderNo, `unknown here, paid there ${timesPaid} times`),
@@ -101,7 +101,7 @@ function checkMessages(payout: ExpectedOutcome): Discrepancy[] {
   const [end] = ends
   const ended = ends.map(({ status, eventId }) => `${status} as ${eventId}`).join(', ')
   return [
-    ...must(end !== undefined || isInReview(payout), 'no-end', payout, () => `is ${state ?? 'not heard of'}`),
+    ...must(end !== undefined || isInReview(payout), 'no-end', payout, () => `is ${state ?? 'not known'}`),
     ...must(ends.length < 2, 'two-ends', payout, () => `ended ${ended}`),
     ...must(
       !end || end.status === state,
@@ -136,7 +136,7 @@ const SAYS: Readonly<Record<string, string>> = { paid: '2', failed: '3' }
 /** The ledger is consistent, and every end in it rests on the gateway's report about this very order. */
 function checkKept(payout: ExpectedOutcome): Discrepancy[] {
   const { kept, asked, orders } = payout
-  if (!kept) return must(false, 'not-kept', payout, () => 'is not in the ledger')
+  if (!kept) return must(false, 'not-in-ledger', payout, () => 'is not in the ledger')
   const { history, attempts, state, version, orderNo } = kept
   const moves = history
     .filter((each) => each.version !== null)
@@ -232,7 +232,7 @@ function checkPayment(payout: ExpectedOutcome): Discrepancy[] {
     ),
     ...must(
       status === undefined || !open,
-      'not-settled-there',
+      'not-ended-there',
       payout,
       () => `is ${status} here, and under way there`,
     ),
