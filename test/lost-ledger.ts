@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
-import type { QueryAnswer } from '../src/domain/gateway-answers.ts'
+import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
 import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
@@ -67,6 +67,26 @@ export async function lostLedger(t: TestContext) {
     await db.transaction('test', (tx) => storeCommands(tx, ledger, keys, [{ ...parsed, traceparent: null }]))
   }
 
+  async function sendOnce(answer: ApplyAnswer) {
+    const [sent] = await world.wave()
+    const leaseUntil = sent?.dueAt ?? assert.fail('nothing was sent')
+    await recordAnswers(
+      [
+        {
+          merchantId: 'acme',
+          payoutId: 'p',
+          attempt: 1,
+          owner: 'me',
+          leaseUntil,
+          amount: paise(10_000n),
+          answer,
+          tell: false,
+        },
+      ],
+      deps,
+    )
+  }
+
   const world = {
     ...{ ledger, db },
     read: (payoutId?: string, fields?: Partial<PayoutCommand>) => read(null, payoutId, fields),
@@ -90,29 +110,14 @@ export async function lostLedger(t: TestContext) {
     /** From a ledger that lost it. */
     async send(fields?: Partial<PayoutCommand>) {
       await read(null, 'p', fields)
-      const [sent] = await world.wave()
-      const leaseUntil = sent?.dueAt ?? assert.fail('nothing was sent')
-      const answer = {
+      await sendOnce({
         kind: 'accepted',
         ...{ agentpayOrderId: 'AP1', fee: null, exchange: {} },
         status: 'processing',
-      } as const
-      await recordAnswers(
-        [
-          {
-            merchantId: 'acme',
-            payoutId: 'p',
-            attempt: 1,
-            owner: 'me',
-            leaseUntil,
-            amount: paise(10_000n),
-            answer,
-            tell: false,
-          },
-        ],
-        deps,
-      )
+      })
     },
+    /** No byte left. */
+    sendInVain: () => sendOnce({ kind: 'not-sent', reason: 'connection-refused', exchange: {} }),
     callBack: () =>
       applyEvidenceBatch(
         [

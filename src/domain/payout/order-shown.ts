@@ -3,7 +3,7 @@ import { isEnd } from './states.ts'
 import { become } from './transition.ts'
 
 /** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
-const ORDER_SHOWN = 'order-shown'
+export const ORDER_SHOWN = 'order-shown'
 
 /**
  * The same payout after the gateway showed that it has or had an order of it, by whatever signed statement that does not settle

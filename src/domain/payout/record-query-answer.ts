@@ -12,6 +12,9 @@ import {
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
+/** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
+export const NOT_FOUND = 'not-found'
+
 /** When payoutd asked, and whether the same settings found a known order at that time. */
 export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
@@ -38,7 +41,7 @@ export function recordAbsence(
 
 function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
-  if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
+  if (!neverThere) return become(payout, 'review', { reason: NOT_FOUND })
   if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
   // No order of it is alive, and the gateway would refuse it again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })

@@ -109,4 +109,4 @@ const unsettled = (payout: Payout, highest: number): Payout => ({
   ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
 })
 
-const withUtr = (utr: string | null): string => (utr === null ? '' : `, UTR ${utr}`)
+export const withUtr = (utr: string | null): string => (utr === null ? '' : `, UTR ${utr}`)

@@ -105,7 +105,14 @@ export function transitionsOf({ transitions, ends }: Published): PublishedTransi
   return each
 }
 
-const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
+/** Another state was published under its own version. The history of an old payout may no longer show that. */
+export const isOtherwise = (
+  { state, version }: Pick<Payout, 'state' | 'version'>,
+  told: PublishedTransition,
+): boolean => told.version === version && told.toState !== state
+
+/** The same transition, perhaps of two stories. */
+export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
   a.version === b.version && a.toState === b.toState && (isEnd(a.toState) || a.reason === b.reason)
 
 /**

@@ -1,12 +1,15 @@
-import { awaitsRelease, type HoldReason, isHoldReason } from '../commands/holds.ts'
+import { type HoldReason, isHoldReason } from '../commands/holds.ts'
 import { awaitsRefusal } from '../commands/refused.ts'
 import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from '../payout/cancel.ts'
+import { ORDER_SHOWN } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { NOT_FOUND } from '../payout/record-query-answer.ts'
 import { RESENT } from '../payout/resolve.ts'
 import { isEnd } from '../payout/states.ts'
 import { anomaly, become, change, paidNothing } from '../payout/transition.ts'
-import { END_PUBLISHED, otherEndTold, publishedAs } from './published-otherwise.ts'
+import { leftToPerson } from './left-to-person.ts'
+import { END_PUBLISHED, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
 import {
   lackedEnds,
   type Published,
@@ -50,6 +53,7 @@ export const PUBLISHED_BEFORE = 'published-before'
  * payout (another amount or order; something else published above it; or the ledger has sent it and got another result), a
  * person decides, or the gateway has it; payoutd does not send it again. Versions continue above the highest published one.
  * A ledger that was set back more than once has several stories in Kafka with the same versions, and all of them count.
+ * What was left to a person is theirs again (see `leftToPerson`).
  * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise.
  */
 export function readBackStory(
@@ -98,10 +102,10 @@ export function readBackStory(
   }
   // If it waits although it was sent, or is to be refused, payoutd publishes it after it has asked the gateway.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
-  const review = reviewBefore(known, published)
-  if (review) return { ...read, after: known, sent, doubts: [inReviewAgain(known, review)] }
-  const held = heldBefore(known, published)
+  const left = leftToPerson(payout, published, unknown)
+  const held = left && waits(known) ? holdIn(left) : null
   if (held) return { ...read, after: known, sent, held, doubts: [heldAgain(known, held)] }
+  if (left) return { ...read, after: known, sent, doubts: [inReviewAgain(known, left)] }
   return { ...read, after: known, sent, doubts: isOtherwise && !isToldLater ? [toldAgain(known)] : [] }
 }
 
@@ -125,34 +129,24 @@ export function readBackLate(
   return { ...recalled, held: null, doubts: [change(after, moved, 'COMMAND', { note })] }
 }
 
-/** The gateway had the order then. */
+/** The gateway had shown the order by then: nothing else leads there. */
 const showsOrder = ({ toState, reason }: PublishedTransition): boolean =>
-  toState === 'processing' || (toState === 'unknown' && reason === 'duplicate')
+  toState === 'processing' ||
+  (toState === 'unknown' && reason === 'duplicate') ||
+  (toState === 'review' && (reason === ORDER_SHOWN || reason === NOT_FOUND))
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
 
 /** Whether its own version, or a higher one, was last published with another state before the ledger was set back. */
-export const isOtherwisePublished = (
+const isOtherwisePublished = (
   { state, version }: Pick<Payout, 'state' | 'version'>,
   published: Published,
 ): boolean =>
   published.highest >= version &&
   transitionsOf(published).some((each) => each.version === published.highest && each.toState !== state)
 
-/**
- * The hold of a payout that waits for no release, although it was last published as waiting for one. When intake reads a command
- * again, it compares it with the ledger as it is by then, whatever the order of the partitions, in today's pay period, and before
- * anybody knows what was paid. None of that shows that a person need not look. Null: there is no such hold.
- */
-export function heldBefore(
-  payout: Pick<Payout, 'state' | 'reason'>,
-  { transitions, highest }: Published,
-): HeldBefore | null {
-  if (!waits(payout) || awaitsRelease(payout) || awaitsRefusal(payout)) return null
-  const last = transitions.filter(({ version, toState }) => version === highest && toState === 'held')
-  const [held] = last.flatMap(({ reason, at }) => (isHoldReason(reason) ? [{ reason, at }] : []))
-  return held ?? null
-}
+const holdIn = ({ toState, reason, at }: PublishedTransition): HeldBefore | null =>
+  toState === 'held' && isHoldReason(reason) ? { reason, at } : null
 
 function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
   const note =
@@ -161,23 +155,13 @@ function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
   return change(payout, held, 'OPERATOR', { note })
 }
 
-/**
- * Why a payout that waits was for a person to decide about, as the last that was published of it says. They may have paid it in
- * another way since. Null: it was not.
- */
-export function reviewBefore(
-  payout: Pick<Payout, 'state' | 'reason'>,
-  { transitions, highest }: Published,
-): string | null {
-  if (!waits(payout) || awaitsRefusal(payout)) return null
-  const last = transitions.find(({ version, toState }) => version === highest && toState === 'review')
-  return last ? (last.reason ?? PUBLISHED_BEFORE) : null
-}
-
-function inReviewAgain(payout: Payout, reason: string): Decision {
+/** Also one under way: evidence can still end it, but no answer sends it again. */
+function inReviewAgain(payout: Payout, { reason }: PublishedTransition): Decision {
   const note =
-    'in review again: it was in review before the ledger was set back, and no later state was published'
-  return change(payout, become(payout, 'review', { reason }), 'OPERATOR', { note })
+    'in review again: it was in review before the ledger was set back, and nothing was published that led out of that'
+  return change(payout, become(payout, 'review', { reason: reason ?? PUBLISHED_BEFORE }), 'OPERATOR', {
+    note,
+  })
 }
 
 /** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
@@ -271,16 +255,23 @@ const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTran
     ? submitted.size
     : 1
 
-/** Once the gateway has the payout, only a person can bring it back to dispatch; any other open payout goes to a person. */
+/**
+ * Once the gateway has the payout, only a person can bring it back to dispatch; any other open payout goes to a person. What is
+ * known then is the published payment's, and no other order's.
+ */
 function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decision {
-  const detail = `${publishedAs(end)}, which the ledger lost and cannot take over`
+  const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost and cannot take over`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   const { state, reason } = payout
   if (state === 'processing' || (state === 'review' && reason === END_PUBLISHED))
     return isOtherwise ? { ...told, ...toldAgain(payout) } : told
+  const known = {
+    doubted: payout.doubted || payout.attempt > 0,
+    ...(end.status === 'paid' && { agentpayOrderId: end.agentpayOrderId, fee: end.fee, utr: null }),
+  }
   const after: Payout =
     state === 'review'
-      ? { ...payout, reason: END_PUBLISHED, version: payout.version + 1 }
-      : become(payout, 'review', { reason: END_PUBLISHED })
+      ? { ...payout, ...known, reason: END_PUBLISHED, version: payout.version + 1 }
+      : become(payout, 'review', { ...known, reason: END_PUBLISHED })
   return { ...told, ...change(payout, after, 'OPERATOR', { note: detail }) }
 }

@@ -56,6 +56,21 @@ describe('a payout that was published as held for a person is held again by a le
     assert.deepEqual([await wave(lost), await now(lost)], [[], ['q held duplicate']])
   })
 
+  for (const [what, since, state] of [
+    ['tried to send it in vain', 'sendInVain', 'held'],
+    ['has it under way', 'wave', 'review'],
+  ] as const)
+    test(`even if the set-back ledger ${what} before the recovery`, async (t) => {
+      const lost = await lostLedger(t)
+      await lost.read('earlier')
+      await lost.read('p')
+      const published = await lost.lose()
+      await lost.read('p')
+      await lost[since]()
+      await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })
+      assert.deepEqual([await wave(lost), await now(lost)], [[], [`p ${state} duplicate`]])
+    })
+
   test('but not one that was published as released', async (t) => {
     const lost = await lostLedger(t)
     await lost.read('p')

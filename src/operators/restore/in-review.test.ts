@@ -21,6 +21,7 @@ const REPORT: OrderReport = {
   ...{ mchOrderNo, agentpayOrderId: 'AP1', status: 'success', amount: paise(50_000_00n), fee: null },
   ...{ utr: null, errorMessage: null, exchange: {} },
 }
+const orderShown = sql<object, { orderShown: boolean }>`select order_shown from payouts`
 const tamper = sql<object>`update payouts set amount = amount + 100 where payout_id = 'p'`
 
 const callBack = ({ ledger }: LostLedger, said: Partial<OrderReport>) =>
@@ -37,10 +38,12 @@ const callBack = ({ ledger }: LostLedger, said: Partial<OrderReport>) =>
     },
   )
 
-/** The ledger is lost and recovered; the gateway, asked, has nothing. */
-async function recovered(lost: LostLedger) {
-  const published = await lost.lose()
+/** The ledger is lost and goes on by `since`; then it is recovered. The gateway, asked, has nothing. */
+async function recovered(lost: LostLedger, since?: () => Promise<unknown>) {
+  const one = await lost.lose()
   await lost.read('p')
+  await since?.()
+  const published = [...one, ...(await lost.published())]
   await lost.recover(published, ABSENT, {
     resendWhenAbsent: true,
     listed: async () => void (await recallAnomalies(['acme'], lost.topics(published))),
@@ -70,6 +73,34 @@ test('one that was published in review after an attempt is a person’s again, a
   await move(lost, 'unknown', 'timeout')
   await move(lost, 'review', 'expired')
   assert.deepEqual(await recovered(lost), { state: 'review', reason: 'expired' })
+})
+
+for (const [reason, shown] of [
+  ['expired', false],
+  ['order-shown', true],
+  ['not-found', true],
+] as const)
+  test(`one that was published in review (${reason}) is a person’s again although it is under way here, and may be paid`, async (t) => {
+    const lost = await lostLedger(t)
+    const sent = async () => {
+      await lost.wave()
+      await move(lost, 'unknown', 'timeout')
+    }
+    await lost.read('p')
+    await sent()
+    await move(lost, 'review', reason)
+    assert.deepEqual(await recovered(lost, sent), { state: 'review', reason })
+    assert.deepEqual(await lost.db.run(orderShown, {}), [{ orderShown: shown }])
+    await lost.callBack()
+    assert.equal((await payoutsOf(lost.ledger))[0]?.state, 'paid')
+  })
+
+test('one that was published in review is a person’s again although the set-back ledger used that version otherwise', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.read('p')
+  await lost.db.run(tamper, {})
+  assert.deepEqual(await lost.wave(), [])
+  assert.deepEqual(await recovered(lost, lost.sendInVain), { state: 'review', reason: 'tampered' })
 })
 
 for (const [what, said] of [

@@ -5,19 +5,13 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import { isEnd, type State } from '../../domain/payout/states.ts'
 import {
   addPublished,
+  isOtherwise,
   nothingPublished,
   type Published,
   type PublishedMessage,
   transitionIn,
 } from '../../domain/restore/published-story.ts'
-import {
-  heldBefore,
-  isOtherwisePublished,
-  readBackLate,
-  readBackStory,
-  reviewBefore,
-  standsAt,
-} from '../../domain/restore/read-back.ts'
+import { readBackLate, readBackStory, standsAt } from '../../domain/restore/read-back.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { readBack } from '../../ledger/read-back.ts'
@@ -62,7 +56,7 @@ type LostResult = PublishedRecord & {
  * has since used otherwise.
  */
 type Open = PayoutKey &
-  Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published; isPassed: boolean }
+  Pick<Payout, 'state' | 'version' | 'attempt'> & { published: Published; isPassed: boolean }
 
 /**
  * Gives the open payouts of fenced merchants back the transitions that the database lost and Kafka kept (see `readBackStory`), so
@@ -156,10 +150,7 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
   isPassed ||
   published.ends.length > 0 ||
   published.submitted.size > payout.attempt ||
-  published.transitions.some(({ version }) => version > payout.version) ||
-  isOtherwisePublished(payout, published) ||
-  heldBefore(payout, published) !== null ||
-  reviewBefore(payout, published) !== null
+  published.transitions.some((each) => each.version > payout.version || isOtherwise(payout, each))
 
 /** Nothing was published of it except that this ledger accepted it. */
 async function isOwn(

@@ -8,13 +8,13 @@ type FencedMerchant = { merchantId: string }
 /** The next payouts on the list still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
   FencedMerchant & { after: string; limit: number },
-  Pick<Payout, 'payoutId' | 'state' | 'reason' | 'version' | 'attempt'>
+  Pick<Payout, 'payoutId' | 'state' | 'version' | 'attempt'>
 >`
-  select r.payout_id, p.state, p.reason, p.version, p.attempt
+  select r.payout_id, p.state, p.version, p.attempt
   from recovered_payouts r
   join merchants m on m.merchant_id = r.merchant_id
   cross join lateral (
-    select state, reason, version, attempt from payouts
+    select state, version, attempt from payouts
     where payouts.merchant_id = r.merchant_id and payouts.payout_id = r.payout_id
     offset 0
   ) p
