@@ -32,7 +32,7 @@ export type Payer = {
   pay(rows: Row[]): Promise<unknown>
 }
 
-type Step = { row: Row; from: State | null; source: EvidenceSource; exchange: Exchange | null }
+type Transition = { row: Row; from: State | null; source: EvidenceSource; exchange: Exchange | null }
 type Answer = { orderNo: string; exchange?: Exchange } & Partial<Pick<Row, 'agentpayOrderId' | 'fee' | 'utr'>>
 
 const CONNECTIONS = 16
@@ -108,7 +108,7 @@ export async function runPipeline(
 const INT8 = 20
 
 function storeIn(pool: pg.Pool, { messagesOf }: Parts) {
-  async function tell(client: pg.PoolClient, steps: readonly Step[]): Promise<void> {
+  async function tell(client: pg.PoolClient, steps: readonly Transition[]): Promise<void> {
     const messages = steps.flatMap(({ row, from, source }) => messagesOf(row, from, source))
     await client.query({
       name: 'tell',
@@ -173,7 +173,7 @@ function storeIn(pool: pg.Pool, { messagesOf }: Parts) {
           ],
         })
         const isNew = new Set(added.map((row) => row.order_no))
-        const steps = rows.flatMap((row): Step[] =>
+        const steps = rows.flatMap((row): Transition[] =>
           isNew.has(row.orderNo) ? [{ row, from: null, source: 'COMMAND', exchange: null }] : [],
         )
         if (steps.length === 0) return

@@ -1,7 +1,7 @@
 import { unreadableFields, withFacts } from '../anomaly-details.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
-import { AMBIGUOUS } from '../payout/apply-evidence.ts'
+import { IN_DOUBT } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import { isSameUtr } from '../utr.ts'
 import type { PayinReport } from './gateway-answers.ts'
@@ -39,7 +39,8 @@ function settled(
     const there = report.doubt === 'of-a-request' ? payin : shown(payin)
     const change = { before: payin, after: askSoon(there, queryPolicy, now), source }
     if (report.doubt === 'unsigned-parameters') return { change: { ...change, exchange } }
-    const told = anomaly(payin, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange)
+    const { kind, detail } = IN_DOUBT[report.doubt]
+    const told = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
     return { ...told, change: { ...change, exchange: null } }
   }
   const mismatch = compare(payin, report)

@@ -233,17 +233,30 @@ function doubted(
   const after = isAskedAbout(there) ? askedSoon(there, queryPolicy, now) : there
   if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
   return {
-    ...anomaly(payout, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange),
+    ...anomaly(
+      payout,
+      source,
+      IN_DOUBT[doubt].kind,
+      withWhatItSays(IN_DOUBT[doubt].detail, report),
+      exchange,
+    ),
     change: { before: payout, after, source, exchange: null },
   }
 }
 
-/** The anomaly of a report whose signed text has another reading. */
-export const AMBIGUOUS = {
-  kind: 'ambiguous-callback',
-  detail:
-    'the signed text can be read in more than one way, so it changes nothing and payoutd queries the gateway',
-}
+/** The anomalies of reports in doubt, apart from unsigned parameters: only the first shows an order. */
+export const IN_DOUBT = {
+  'several-readings': {
+    kind: 'ambiguous-callback',
+    detail:
+      'the signed text can be read in more than one way, so it changes nothing and payoutd queries the gateway',
+  },
+  'of-a-request': {
+    kind: 'request-sent-back',
+    detail:
+      'the signed text is that of a request of payoutd, so it changes nothing and payoutd queries the gateway',
+  },
+} as const
 
 /** Clears the doubts: the gateway has the order, although queries did not find it for a while. */
 const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0, refusal: null }

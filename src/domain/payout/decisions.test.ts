@@ -1030,7 +1030,7 @@ describe('a callback or a query result', () => {
       const kindOf = (decision: Decision) => 'anomaly' in decision && decision.anomaly.kind
       assert.equal(kindOf(doubtful(given('queued'), 'unsigned-parameters')), 'never-sent')
       assert.equal(kindOf(doubtful(given('queued'), 'several-readings')), 'never-sent')
-      assert.equal(kindOf(doubtful(given('queued'), 'of-a-request')), 'ambiguous-callback')
+      assert.equal(kindOf(doubtful(given('queued'), 'of-a-request')), 'request-sent-back')
     })
   })
 

@@ -5,16 +5,16 @@ import type { Payout } from '../payout/payout.ts'
 import { leftToPerson } from './left-to-person.ts'
 import { nothingPublished, type PublishedTransition } from './published-story.ts'
 
-type Told = Partial<PublishedTransition> & Pick<PublishedTransition, 'version' | 'toState'>
+type ToldAs = Partial<PublishedTransition> & Pick<PublishedTransition, 'version' | 'toState'>
 
-const REVIEW: Told = { version: 2, fromState: 'queued', toState: 'review', reason: 'tampered' }
-const RESENT: Told = {
+const REVIEW: ToldAs = { version: 2, fromState: 'queued', toState: 'review', reason: 'tampered' }
+const RESENT: ToldAs = {
   ...{ version: 3, fromState: 'review', toState: 'queued', reason: 'resent', evidence: 'OPERATOR' },
 }
-const HOLD: Told = { version: 1, toState: 'held', reason: 'duplicate' }
+const HOLD: ToldAs = { version: 1, toState: 'held', reason: 'duplicate' }
 
 /** Why a payout is a person's again, of whose stories, in the order of time, the ledger lacks all. */
-function reasonOf(payout: Partial<Payout>, ...told: Told[]) {
+function reasonOf(payout: Partial<Payout>, ...told: ToldAs[]) {
   const lacked = told.map((each, at) => ({
     ...{ fromState: null, reason: null, evidence: 'COMMAND', at },
     ...each,
@@ -29,10 +29,13 @@ describe('a published review that the ledger lacks is a person’s again', () =>
     test(`while the payout is ${state}`, () => assert.equal(reasonOf({ state }, REVIEW), 'tampered'))
 
   test('whatever another story went on to under that version, even to a resend', () => {
-    const other: Told[] = [{ version: 2, fromState: 'unknown', toState: 'review', reason: 'expired' }, RESENT]
+    const other: ToldAs[] = [
+      { version: 2, fromState: 'unknown', toState: 'review', reason: 'expired' },
+      RESENT,
+    ]
     assert.equal(reasonOf({ state: 'queued' }, REVIEW, ...other), 'tampered')
     assert.equal(reasonOf({ state: 'queued' }, ...other, REVIEW), 'tampered')
-    const toldAgain: Told = { ...RESENT, fromState: 'queued', reason: null }
+    const toldAgain: ToldAs = { ...RESENT, fromState: 'queued', reason: null }
     assert.equal(reasonOf({ state: 'queued' }, REVIEW, toldAgain), 'tampered')
   })
 
@@ -46,8 +49,8 @@ describe('a published review that the ledger lacks is a person’s again', () =>
     assert.equal(reasonOf({ state: 'queued' }, REVIEW, RESENT), null))
 
   test('unless a person did so once a recovery had asked them again', () => {
-    const fork: Told = { version: 2, fromState: 'queued', toState: 'submitting' }
-    const again: Told[] = [
+    const fork: ToldAs = { version: 2, fromState: 'queued', toState: 'submitting' }
+    const again: ToldAs[] = [
       { ...REVIEW, version: 5 },
       { ...RESENT, version: 6 },
     ]
@@ -63,12 +66,12 @@ describe('a published review that the ledger lacks is a person’s again', () =>
 
 describe('a published hold that the ledger lacks is a person’s again', () => {
   test('although in another story the time of the payout came', () => {
-    const due: Told = { version: 2, fromState: 'held', toState: 'queued', evidence: 'CLOCK' }
+    const due: ToldAs = { version: 2, fromState: 'held', toState: 'queued', evidence: 'CLOCK' }
     assert.equal(reasonOf({ state: 'queued' }, HOLD, due), 'duplicate')
   })
 
   test('unless a person released it, or it waits for a release already', () => {
-    const released: Told = { version: 2, fromState: 'held', toState: 'queued', evidence: 'OPERATOR' }
+    const released: ToldAs = { version: 2, fromState: 'held', toState: 'queued', evidence: 'OPERATOR' }
     assert.equal(reasonOf({ state: 'queued' }, HOLD, released), null)
     assert.equal(reasonOf({ state: 'held', reason: 'beneficiary-changed' }, HOLD), null)
     assert.equal(reasonOf({ state: 'held', reason: 'beneficiary-changed' }, HOLD, REVIEW), 'tampered')

@@ -1,11 +1,11 @@
 import { ABOUT_FIELDS } from '../../domain/anomaly-details.ts'
-import { AMBIGUOUS } from '../../domain/payout/apply-evidence.ts'
+import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 /** For a row `a` of anomalies: the gateway reports anything but that the order failed. payoutd asks about ambiguous reports. */
 export const saysOtherwise: Fragment = {
   fragment: `(
-    a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind not in ('${[...ABOUT_FIELDS, AMBIGUOUS.kind].join(`', '`)}')
+    a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind not in ('${[...ABOUT_FIELDS, ...Object.values(IN_DOUBT).map(({ kind }) => kind)].join(`', '`)}')
     and a.detail not like '%(failed, %'
   )`,
 }

@@ -1,6 +1,6 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
-import { AMBIGUOUS } from '../../domain/payout/apply-evidence.ts'
+import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeSaidOtherwise } from '../../ledger/ledger.ts'
@@ -45,8 +45,8 @@ export async function recallAnomalies(
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )
       await storeSaidOtherwise(tx, about)
-      await tx.run(showOrders, { anomalies: told, but: AMBIGUOUS.kind })
-      await tx.run(showPayins, { anomalies: told, but: AMBIGUOUS.kind })
+      await tx.run(showOrders, { anomalies: told, but: IN_DOUBT['of-a-request'].kind })
+      await tx.run(showPayins, { anomalies: told, but: IN_DOUBT['of-a-request'].kind })
       return back
     })
     lost += kept.length
