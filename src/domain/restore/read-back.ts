@@ -4,8 +4,8 @@ import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from '../payout/cancel.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { RESENT } from '../payout/resolve.ts'
-import { isEnd } from '../payout/states.ts'
-import { anomaly, become, change, paidNothing } from '../payout/transition.ts'
+import { endedUnpaid, isEnd } from '../payout/states.ts'
+import { anomaly, become, change } from '../payout/transition.ts'
 import { END_PUBLISHED, otherEndTold, publishedAs } from './published-otherwise.ts'
 import {
   lackedEnds,
@@ -232,7 +232,7 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
     // Only an attempt leads there, even if nothing else of the story was published.
     attempt: status === 'paid' || status === 'failed' ? Math.max(1, payout.attempt) : payout.attempt,
     agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
-    fee: paidNothing(status) ? null : (end.fee ?? payout.fee),
+    fee: endedUnpaid(status) ? null : (end.fee ?? payout.fee),
     utr: end.utr ?? payout.utr,
     refusal: null,
     // A query may have shown failure or absence; the message does not say which.
