@@ -36,7 +36,7 @@ export type WrittenMessage = { topic: string; key: string; eventId: string; valu
 export type LostLedger = Awaited<ReturnType<typeof lostLedger>>
 const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
 const loseAll = sql<object>`
-  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, beneficiary_payments, holds,
+  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, reopened_payments, beneficiary_payments, holds,
     merchants, published_messages, recovered_payouts`
 const ramp = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 

@@ -1,5 +1,5 @@
 import { formatRupees, type Paise } from './money.ts'
-import type { State } from './payout/states.ts'
+import { endedUnpaid, type State } from './payout/states.ts'
 
 /** How the detail of a contradiction begins. */
 export const contradicts = (status: string, state: State): string =>
@@ -7,11 +7,11 @@ export const contradicts = (status: string, state: State): string =>
 
 /**
  * How the details begin when a report of the gateway contradicts the end of a payout: the order of a paid one failed, or
- * that of a failed or cancelled one is paid or alive. Says nothing about an end that the payout had, or may have had, before.
+ * that of one that ended unpaid is paid or alive. Says nothing about an end that the payout had, or may have had, before.
  */
 export function saidAgainst(state: State): string[] {
   if (state === 'paid') return [contradicts('failed', state)]
-  if (state !== 'failed' && state !== 'cancelled') return []
+  if (!endedUnpaid(state)) return []
   return ['success', 'pending', 'processing'].map((status) => contradicts(status, state))
 }
 

@@ -1,7 +1,7 @@
 import type { Fault } from '../domain/fault.ts'
 import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
-import type { State } from '../domain/payout/states.ts'
+import { endedUnpaid, type State } from '../domain/payout/states.ts'
 import { json } from '../messages/json.ts'
 import { type Encode, messagesAbout, type OutboxRow } from '../messages/messages.ts'
 import type { Topics } from '../messages/topics.ts'
@@ -163,7 +163,7 @@ function saidSince(decisions: readonly Decision[]): (key: PayoutKey) => boolean 
 /** Records on those of these payouts that ended unpaid whether, by their anomalies, the gateway has reported otherwise. */
 export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutKey[]): Promise<void> {
   const locked = await lockPayouts(tx, keys)
-  const ended = locked.filter(({ state }) => state === 'failed' || state === 'cancelled')
+  const ended = locked.filter(({ state }) => endedUnpaid(state))
   if (ended.length === 0) return
   await tx.run(keepSaidOtherwise, { payouts: ended })
 }

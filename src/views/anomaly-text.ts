@@ -1,6 +1,7 @@
 import { saidAgainst } from '../domain/anomaly-details.ts'
 import { reportedThereText } from '../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../domain/payout/ledger-lacks-attempt.ts'
+import { type End, endedUnpaid } from '../domain/payout/states.ts'
 import { formatTime } from '../domain/times.ts'
 import type { ListedAnomaly, WholeAnomaly } from '../queries/sql/anomalies.ts'
 import { table } from '../text/table.ts'
@@ -33,8 +34,8 @@ export const anomalyText = (anomaly: WholeAnomaly): string =>
     ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
   ].join('\n')
 
-/** What follows if the gateway has paid, or may pay, a payout that payoutd published as failed or cancelled. */
-export const tellThem = (state: 'failed' | 'cancelled'): string =>
+/** What follows if the gateway has paid, or may pay, a payout that payoutd published as an unpaid end. */
+export const tellThem = (state: Exclude<End, 'paid'>): string =>
   `payoutd published it as ${state}, so whoever requested it may pay it again: warn them, then run payoutd anomaly acknowledge`
 
 /** What the operator does about it. */
@@ -42,12 +43,16 @@ function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeA
   const against = payoutState === null ? [] : saidAgainst(payoutState)
   const isAgainst = against.some((beginning) => detail.startsWith(beginning))
   if (kind === 'contradiction' && (source === 'CALLBACK' || source === 'QUERY') && isAgainst) {
-    if (payoutState === 'failed' || payoutState === 'cancelled')
-      return `${tellThem(payoutState)} ${anomalyId}`
+    if (payoutState !== null && endedUnpaid(payoutState)) return `${tellThem(payoutState)} ${anomalyId}`
     if (payoutState === 'paid')
       return `if its money came back, run payoutd payout reverse ${payoutId}; if not, payoutd anomaly acknowledge ${anomalyId}`
   }
-  if (kind === NEVER_SENT && payoutState === 'cancelled' && !detail.startsWith(reportedThereText('failed')))
+  if (
+    kind === NEVER_SENT &&
+    payoutState !== null &&
+    endedUnpaid(payoutState) &&
+    !detail.startsWith(reportedThereText('failed'))
+  )
     return `${tellThem(payoutState)} ${anomalyId}`
   return `once you have looked into it, run payoutd anomaly acknowledge ${anomalyId}`
 }

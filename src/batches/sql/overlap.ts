@@ -1,11 +1,12 @@
 import type { Paise } from '../../domain/money.ts'
+import { isEndedUnpaid } from '../../ledger/sql/ended.ts'
 import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 type OverlappingBatch = { merchantId: string; batchId: string }
 
 /** A payout with such an end is not paid, and never will be. */
-const isUnpaid: Fragment = { fragment: `state in ('failed', 'rejected', 'cancelled')` }
+const isUnpaid: Fragment = { fragment: isEndedUnpaid }
 
 /** Over a page of the batch's payouts: all of them, and those that are paid or may yet be. */
 export const pageOfTakenIn = sql<
@@ -15,10 +16,10 @@ export const pageOfTakenIn = sql<
   select max(seq)::text as last, count(*)::int as rows, count(*) filter (where not ${isUnpaid})::int as open_rows,
     ${sumOfPaise('amount', `not ${isUnpaid.fragment}`)} as open_amount
   from (
-    select seq, amount, state from payouts
+    select seq, amount, state from payouts p
     where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and seq > ('0' || ${'after'})::bigint
     order by seq limit ${'limit'}
-  ) page`
+  ) p`
 
 /**
  * For these payoutIds, with who gets how much as a fingerprint: the rows that were accepted as the same payment and as another
@@ -48,8 +49,8 @@ export const overlapOf = sql<
     from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[], ${'fingerprints'}::bytea[])
       as named (payout_id, amount, fingerprint)
     cross join lateral (
-      select amount, ${isUnpaid} as is_unpaid from payouts
-      where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = named.payout_id
+      select amount, ${isUnpaid} as is_unpaid from payouts p
+      where p.merchant_id = ${'merchantId'} and p.payout_id = named.payout_id
       offset 0
     ) p
     left join lateral (

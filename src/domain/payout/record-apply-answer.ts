@@ -8,8 +8,8 @@ import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
-import { isEnd } from './states.ts'
-import { anomaly, become, change, type PayoutFields, paidNothing } from './transition.ts'
+import { endedUnpaid, isEnd } from './states.ts'
+import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
 /**
  * What the answer to an apply call does to its payout. An answer counts only for the current attempt, and only while that is
@@ -122,7 +122,7 @@ function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnsw
   if (answer.kind === 'refused') return isThere ? `was refused (${answer.code})` : null
   if (answer.kind === 'retry-later' && answer.vouched && attempt === payout.attempt && isThere)
     return `was turned away (${answer.code})`
-  if (!unreported && state !== 'cancelled') return null
+  if (!unreported && (state === 'failed' || !endedUnpaid(state))) return null
   return answer.kind === 'accepted' || showsOrder(answer) ? inWords(answer) : null
 }
 
@@ -196,7 +196,7 @@ const mayBeAnotherOrder = ({ state, agentpayOrderId, doubted, turnedAway }: Payo
 /** A callback came first: the answer adds only the fields that the callback left out. */
 function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
   if (answer.kind !== 'accepted') return payout
-  const fee = paidNothing(payout.state) ? null : (payout.fee ?? answer.fee)
+  const fee = endedUnpaid(payout.state) ? null : (payout.fee ?? answer.fee)
   return { ...payout, agentpayOrderId: answer.agentpayOrderId, fee }
 }
 

@@ -33,6 +33,9 @@ const AFTER_AN_ATTEMPT: readonly State[] = ['processing', 'paid', 'failed']
 
 export const isEnd = (state: State): state is End => LEAVES_TO[state].length === 0
 
+/** It ended, and not as paid. The gateway may say otherwise later. */
+export const endedUnpaid = (state: State): state is Exclude<End, 'paid'> => isEnd(state) && state !== 'paid'
+
 /**
  * Whether a payout with `attempts` attempts so far may go from one state to another. `neverSent`: no byte of them left; only
  * such a payout can be cancelled. A payout with an attempt cannot be rejected.

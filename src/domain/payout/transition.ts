@@ -2,7 +2,7 @@ import type { EvidenceSource, Exchange } from '../evidence.ts'
 import { payoutKey } from '../identifiers.ts'
 import type { Instant } from '../instant.ts'
 import type { Anomaly, Decision, Payout } from './payout.ts'
-import { isEnd, mayMove, type State } from './states.ts'
+import { endedUnpaid, isEnd, mayMove, type State } from './states.ts'
 
 export type PayoutFields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
@@ -34,7 +34,8 @@ export function become(payout: Payout, state: State, fields: PayoutFields): Payo
     version,
     ready,
     dueAt: dueAt(state, next),
-    fee: paidNothing(state) ? null : next.fee,
+    // The gateway charges only for payments: an unpaid end owes no fee, even if the gateway named one before.
+    fee: endedUnpaid(state) ? null : next.fee,
   }
 }
 
@@ -54,9 +55,6 @@ export const cannotBeThere = (payout: Payout): boolean =>
   payout.attempt === 0 ||
   ((payout.state === 'held' || payout.state === 'queued' || payout.state === 'cancelled') &&
     wasNeverSent(payout))
-
-/** The gateway charges only for payments: an unpaid end owes no fee, even if the gateway named one before. */
-export const paidNothing = (state: State): boolean => isEnd(state) && state !== 'paid'
 
 function dueAt(state: State, { dueAt, deadline }: Payout): Instant | null {
   if (isEnd(state) || state === 'review') return null

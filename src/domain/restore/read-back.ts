@@ -6,8 +6,8 @@ import { ORDER_SHOWN } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { NOT_FOUND } from '../payout/record-query-answer.ts'
 import { RESENT } from '../payout/resolve.ts'
-import { isEnd } from '../payout/states.ts'
-import { anomaly, become, change, paidNothing } from '../payout/transition.ts'
+import { endedUnpaid, isEnd } from '../payout/states.ts'
+import { anomaly, become, change } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
 import { END_PUBLISHED, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
 import {
@@ -218,7 +218,7 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
     // Only an attempt leads there, even if nothing else of the story was published.
     attempt: status === 'paid' || status === 'failed' ? Math.max(1, payout.attempt) : payout.attempt,
     agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
-    fee: paidNothing(status) ? null : (end.fee ?? payout.fee),
+    fee: endedUnpaid(status) ? null : (end.fee ?? payout.fee),
     utr: end.utr ?? payout.utr,
     refusal: null,
     // A query may have shown failure or absence; the message does not say which.

@@ -1,6 +1,7 @@
 import { ABOUT_FIELDS } from '../../domain/anomaly-details.ts'
 import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+import { isEndedUnpaid } from './ended.ts'
 
 /** For a row `a` of anomalies: the gateway reports anything but that the order failed. payoutd asks about ambiguous reports. */
 export const saysOtherwise: Fragment = {
@@ -17,7 +18,7 @@ export const saysOtherwise: Fragment = {
  */
 export const saidOtherwise = `(
   case
-    when p.state not in ('failed', 'cancelled') then null
+    when not ${isEndedUnpaid} then null
     when exists (
       select from lost_callbacks l
       where l.merchant_id = p.merchant_id and l.kind = 'payout' and l.order_no = p.order_no) then true
@@ -41,7 +42,7 @@ const keep = (which: string) => sql<Keys>`
       from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} given
     ) found
   ) said
-  where p.ctid = said.place and p.state in ('failed', 'cancelled') and ${{ fragment: which }}`
+  where p.ctid = said.place and ${{ fragment: isEndedUnpaid }} and ${{ fragment: which }}`
 
 export const keepSaidOtherwise = keep('said.is_open is not null')
 /** For use after an acknowledgement. The end itself acknowledged what the gateway reported before it. */

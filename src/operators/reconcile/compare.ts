@@ -1,6 +1,6 @@
 import type { OrderReport } from '../../domain/evidence.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
-import { isEnd } from '../../domain/payout/states.ts'
+import { endedUnpaid, isEnd } from '../../domain/payout/states.ts'
 import { isSameUtr } from '../../domain/utr.ts'
 
 /** One payout in payoutd's ledger. `reversed`: a person has confirmed that its transfer came back after it was paid. */
@@ -40,7 +40,7 @@ const paidHereOnly: LedgerComparison = (here, there) =>
 
 /** The money has left, but the payout has ended here without a payment. */
 const paidThereOnly: LedgerComparison = (here, there) =>
-  there?.status === 'success' && endedUnpaid(here)
+  there?.status === 'success' && endedUnpaid(here.state)
     ? { kind: 'paid-there-only', here: here.state, there: there.status }
     : null
 
@@ -52,7 +52,7 @@ const reversedHereOnly: LedgerComparison = (here, there) =>
 
 /** The money may still leave, but the payout has ended here without a payment. */
 const openThereOnly: LedgerComparison = (here, there) =>
-  there && isOpen(there) && endedUnpaid(here)
+  there && isOpen(there) && endedUnpaid(here.state)
     ? { kind: 'open-there-only', here: here.state, there: there.status }
     : null
 
@@ -110,7 +110,6 @@ const COMPARISONS: readonly LedgerComparison[] = [
 const isOpen = (there: There): boolean => there?.status === 'pending' || there?.status === 'processing'
 const hasEnded = (there: There): boolean => there?.status === 'success' || there?.status === 'failed'
 const bothPaid = (here: Here, there: There): boolean => here.state === 'paid' && there?.status === 'success'
-const endedUnpaid = ({ state }: Here): boolean => isEnd(state) && state !== 'paid'
 /** It is no news that the gateway has this payout. */
 const mayBeThere = ({ state }: Here): boolean =>
   state === 'processing' || state === 'submitting' || state === 'review'

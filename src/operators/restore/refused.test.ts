@@ -161,3 +161,13 @@ test('a repeated report about a payout that has ended starts no new round of que
   await lost.read('other')
   await lost.recover([], ABSENT, { asked: async () => void (await lost.answer('success')) })
 })
+
+test('a payout that was refused after a recovery, and that the gateway reports as paid, holds the same payment', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover([], ABSENT)
+  await lost.callBack()
+  await lost.read('again')
+  assert.deepEqual(await lost.now(), ['held 1 0', 'rejected 1 0'])
+})

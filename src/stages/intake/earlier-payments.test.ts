@@ -28,7 +28,8 @@ const POLICY = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resend
 
 /** Moves all known payments back by a day. */
 const aDayEarlier = sql<object>`
-  with payments as (update payments set pays_at = pays_at - interval '1 day', open_from = open_from - interval '1 day')
+  with payments as (update payments set pays_at = pays_at - interval '1 day', open_from = open_from - interval '1 day'),
+    reopened as (update reopened_payments set pays_at = pays_at - interval '1 day')
   update attempts set claimed_at = claimed_at - interval '1 day'`
 const anomalyIds = sql<object, { anomalyId: string }>`select anomaly_id from anomalies`
 const forgetOpenFrom = sql<object>`update payments set open_from = null`
@@ -394,5 +395,31 @@ describe('the same payment after one that ended unpaid', () => {
     await acknowledge()
     await pay('next')
     assert.equal((await reasons()).next, 'queued')
+  })
+
+  test('is held by a later contradiction also where the same was paid in between', async (t) => {
+    for (const contradict of ['says', 'callsBack', 'reopens'] as const) {
+      const { ledger, pay, move, decided, refused, says, callsBack, nextDay, reasons, holds } = await daily(t)
+      await pay('first')
+      if (contradict === 'callsBack') {
+        await decided('first', sent)
+        await callsBack('first', { status: 'failed' })
+      } else await refused('first')
+      for (let i = 0; i < 3; i++) {
+        await nextDay()
+        await nextDay()
+        await pay(`between-${i}`)
+        await move(`between-${i}`, 'submitting', 'paid')
+      }
+      if (contradict === 'says') await says('first', 'success')
+      if (contradict === 'callsBack')
+        await callsBack('first', { status: 'success', doubt: 'unsigned-parameters' })
+      if (contradict === 'reopens') await ledger.db.run(reopen, { payoutId: 'first' })
+      await nextDay()
+      await nextDay()
+      await pay('again')
+      assert.equal((await reasons()).again, 'duplicate', contradict)
+      assert.equal((await holds()).at(0)?.earlierPayoutId, 'first')
+    }
   })
 })

@@ -273,12 +273,12 @@ function instead(state: State, contradictedBy: readonly string[]): string {
         ? 'it has ended; if its money comes back, the gateway has to say so first, and you confirm it with payoutd payout reverse'
         : `it has ended as paid, but the gateway also said that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, confirm it with payoutd payout reverse`
     case 'failed':
+    case 'rejected':
     case 'cancelled':
       return contradictedBy.length === 0
         ? 'it has ended'
         : `it has ended as ${state}, but the gateway also said that it was paid or may still be paid (anomaly ${contradictedBy.join(', ')}); ${tellThem(state)}`
     case 'review':
-    case 'rejected':
       return 'it has ended'
   }
 }

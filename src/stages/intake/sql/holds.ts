@@ -1,5 +1,6 @@
 import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { Instant } from '../../../domain/instant.ts'
+import { isEndedUnpaid } from '../../../ledger/sql/ended.ts'
 import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
@@ -59,10 +60,10 @@ const MOST_LOOKED_THROUGH = 1_000
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
 /** For the payout `p`: it ended unpaid, and the gateway has not reported otherwise. */
-const isOutOfTheWay = `(p.state in ('failed', 'cancelled', 'rejected') and said.open is null)`
+const isOutOfTheWay = `(${isEndedUnpaid} and said.open is null)`
 
 /** For the payout `p`: it may still be paid, or nobody has yet acknowledged a report of the gateway that it may be. */
-const isOpen = `(p.state not in ('paid', 'failed', 'cancelled', 'rejected') or coalesce(said.open, false))`
+const isOpen = `(p.state <> 'paid' and not ${isEndedUnpaid} or coalesce(said.open, false))`
 
 /** For the payout `p`: when it was last sent. */
 const sentAt = `(
@@ -98,8 +99,8 @@ const repeated: Fragment = {
 }
 
 /** The first `most` payments with this hash, by when they pay or by their batch. */
-const paidTo = (hash: string, which: string, order: string, most: number) => `(
-      select e.payout_id, e.batch, e.pays_at from payments e
+const paidTo = (table: string, hash: string, which: string, order: string, most: number) => `(
+      select e.payout_id, e.batch, e.pays_at from ${table} e
       where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
         and e.amount = asked.amount and ${which}
       order by ${order} limit ${most}
@@ -109,23 +110,27 @@ const paidTo = (hash: string, which: string, order: string, most: number) => `(
  * The first `most` payments of the same amount to the same bank details, by when they pay or by their batch. Older payments
  * have the hash of the details as they were written.
  */
-const same = (which: string, order: string, most = MOST_COMPARED): Fragment => ({
+const same = (which: string, order: string, most = MOST_COMPARED, table = 'payments'): Fragment => ({
   fragment: `(
     select e.* from (
-      ${paidTo('asked.payee_hash', which, order, most)}
+      ${paidTo(table, 'asked.payee_hash', which, order, most)}
       union all
-      ${paidTo('asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order, most)}
+      ${paidTo(table, 'asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order, most)}
     ) e
     order by ${order} limit ${most}
   )`,
 })
 const upToPeriod = same('e.pays_at >= asked.look_from and e.pays_at < asked.period_to', 'e.pays_at, e.batch')
+const reopened = same('e.pays_at < asked.period_to', 'e.pays_at, e.batch', MOST_COMPARED, 'reopened_payments')
 const beforeLast = same('e.pays_at >= asked.open_from and e.pays_at < asked.last_from', 'e.pays_at, e.batch')
 const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
 const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
 const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
 
-/** The time from which a later equal payment must look: all before it have ended, and were sent before the last period. */
+/**
+ * The time from which a later equal payment must look: all before it have ended, and were sent before the last period. Those
+ * that change later are in reopened_payments.
+ */
 const openFrom = (earlier: Fragment, most = MOST_COMPARED): Fragment => ({
   fragment: `least(asked.last_from, (
     select least(
@@ -210,6 +215,7 @@ export const keepAndCompare = sql<Payments, Hold>`
         select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
         where (select count(*) from up_to_period) = ${mostCompared}
       ),
+      reopened as materialized ${reopened},
       in_batch as materialized (
         select e.*, c.file is distinct from asked.file or (c.file, c.row_number) = (asked.file, asked.row_number)
           as asked_again
@@ -229,9 +235,13 @@ export const keepAndCompare = sql<Payments, Hold>`
         union all
         (select 2, e.* from by_batch e where ${repeated} limit 1)
         union all
-        (select 3, e.* from by_batch e where (select count(*) from by_batch) >= ${mostCompared} limit 1)
+        (select 3, e.* from reopened e where ${repeated} limit 1)
         union all
-        (select 4, e.payout_id, e.batch, e.pays_at from in_batch e
+        (select 4, e.* from by_batch e where (select count(*) from by_batch) >= ${mostCompared} limit 1)
+        union all
+        (select 5, e.* from reopened e where (select count(*) from reopened) = ${mostCompared} limit 1)
+        union all
+        (select 6, e.payout_id, e.batch, e.pays_at from in_batch e
          where asked.file is not null and (select count(*) from in_batch) = ${mostCompared} limit 1)
       ) e
       order by e.way limit 1
