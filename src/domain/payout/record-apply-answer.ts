@@ -62,12 +62,12 @@ function recorded(
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
     const isEarlier = attempt !== null && attempt < payout.attempt && !isEnd(payout.state)
-    if (isEarlier && (showsOrder(answer) || (answer.kind === 'accepted' && isUnderWay(payout)))) {
+    if (isEarlier && (showsUnnamed(answer) || (answer.kind === 'accepted' && isUnderWay(payout)))) {
       const detail = `apply ${inWords(answer)}, of attempt ${attempt}; attempt ${payout.attempt} was made since`
       const told = anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
       return { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
     }
-    if (showsOrder(answer) && !isEnd(payout.state)) return change(payout, shown(payout), 'APPLY', exchange)
+    if (showsUnnamed(answer) && !isEnd(payout.state)) return change(payout, shown(payout), 'APPLY', exchange)
     const contradicts = contradiction(payout, attempt, answer)
     return contradicts === null
       ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
@@ -105,14 +105,17 @@ function recorded(
     case 'duplicate':
     case 'unknown': {
       const reason = answer.kind === 'duplicate' ? 'duplicate' : answer.reason
-      const there = showsOrder(answer) ? { ...payout, orderShown: true, notFoundCount: 0 } : payout
+      const there = showsUnnamed(answer) ? { ...payout, orderShown: true, notFoundCount: 0 } : payout
       return change(payout, notKnown(there, reason, queryPolicy, now), 'APPLY', exchange)
     }
   }
 }
 
-/** Whether the gateway has the order, and the answer does not say which it is. */
-const showsOrder = (answer: ApplyAnswer): boolean =>
+/** Whether the answer shows that the gateway has an order of the attempt. */
+export const showsOrder = (answer: ApplyAnswer): boolean => answer.kind === 'accepted' || showsUnnamed(answer)
+
+/** The same, and it does not say which it is. */
+const showsUnnamed = (answer: ApplyAnswer): boolean =>
   answer.kind === 'duplicate' || (answer.kind === 'unknown' && answer.reason === 'no-order-id')
 
 /** What a late answer says that cannot be true together with where the payout is; null: nothing. */
@@ -123,7 +126,7 @@ function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnsw
   if (answer.kind === 'retry-later' && answer.vouched && attempt === payout.attempt && isThere)
     return `was turned away (${answer.code})`
   if (!unreported && (state === 'failed' || !endedUnpaid(state))) return null
-  return answer.kind === 'accepted' || showsOrder(answer) ? inWords(answer) : null
+  return showsOrder(answer) ? inWords(answer) : null
 }
 
 const inWords = (answer: ApplyAnswer): string =>

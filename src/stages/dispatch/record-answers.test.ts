@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -7,6 +7,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 import { claim } from './claim.ts'
 import { WARM } from './merchant-gate.ts'
 import { recordAnswers } from './record-answers.ts'
@@ -57,10 +58,12 @@ test('payoutd logs once that a circuit opens, and once that it closes again', as
   ])
 })
 
-test('a refusal read by settings that are no longer in force ends nothing, and payoutd asks the gateway', async (t) => {
+/** A payout on the wire, and how the gateway answers an attempt of it. */
+async function onTheWire(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await db.run(addSettings, {})
   await setBalance(db, 'acme', 10n ** 12n)
   await accepted(ledger, config, [command('p')])
   const { wave } = await claim(ledger, {
@@ -75,31 +78,49 @@ test('a refusal read by settings that are no longer in force ends nothing, and p
     ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 1, ratePerSecond: null } },
   })
   const leaseUntil = wave[0]?.payout.dueAt ?? 0
-  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
-  const answer = {
-    kind: 'refused',
-    code: 'IFSC_INVALID',
-    message: 'no such branch',
-    vouched: true,
-    exchange,
-  } as const
+  const deps = {
+    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]) },
+    log: pino({ level: 'silent' }),
+  }
   const outcome = {
     merchantId: 'acme',
     payoutId: 'p',
-    attempt: 1,
     owner: 'me',
     leaseUntil,
     amount: paise(10_000n),
-    answer,
     tell: false,
   }
-  const deps = {
+  return {
     ledger,
-    decisions: DECISIONS,
-    queryPolicies: new Map([['acme', TABLE]]),
-    log: pino({ level: 'silent' }),
+    answer: (answer: ApplyAnswer) => recordAnswers([{ ...outcome, attempt: 1, answer }], deps),
   }
-  await recordAnswers([outcome], deps)
+}
+
+const addSettings = sql<object>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', 'h', 'here', '', '', '', '')`
+const beside = sql<{ doubted: boolean }>`update payouts set account_id = null, doubted = ${'doubted'}`
+const accounts = sql<object, { accountId: string | null }>`select account_id from payouts`
+
+test('a refusal read by settings that are no longer in force ends nothing, and payoutd asks the gateway', async (t) => {
+  const { ledger, answer } = await onTheWire(t)
+  await ledger.db.run(upsertMerchant, {
+    merchantId: 'acme',
+    settingsHash: 'adopted meanwhile',
+    feeEstimate: 0n,
+  })
+  await answer({ kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', vouched: true, exchange })
   const [payout] = await payoutsOf(ledger)
   assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'refused'])
 })
+
+for (const [doubted, accountId] of [
+  [false, 'here'],
+  [true, null],
+] as const)
+  test(`an answer that shows an order ${doubted ? 'does not tell' : 'tells'} the account of a payout that ${doubted ? 'may have another elsewhere' : 'had none alive'}`, async (t) => {
+    const { ledger, answer } = await onTheWire(t)
+    await ledger.db.run(beside, { doubted })
+    await answer({ kind: 'accepted', agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange })
+    assert.deepEqual(await ledger.db.run(accounts, {}), [{ accountId }])
+  })

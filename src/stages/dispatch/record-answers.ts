@@ -6,6 +6,7 @@ import type { Paise } from '../../domain/money.ts'
 import { NEVER_SENT, neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { showsOrder } from '../../domain/payout/record-apply-answer.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -78,8 +79,11 @@ export async function recordAnswers(
         if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
         const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
         const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
+        // Where no attempt was known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
+        // may have others elsewhere.
+        const isToBind = payout.accountId === null && !payout.doubted && showsOrder(answer)
         const decided = decisions.recordApply(
-          showsOrder(answer) ? { ...payout, accountId: payout.accountId ?? made.accountId } : payout,
+          isToBind ? { ...payout, accountId: made.accountId } : payout,
           made.isLost ? null : attempt,
           answer,
           queryPolicy,
@@ -102,9 +106,6 @@ export async function recordAnswers(
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
-
-/** Where no attempt was known to be alive, the one that it answers is, at the account that it was sent to. */
-const showsOrder = ({ kind }: ApplyAnswer): boolean => kind === 'accepted' || kind === 'duplicate'
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 
