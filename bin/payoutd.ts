@@ -7,8 +7,8 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 }
 // Types are stripped once and kept below the system's temporary directory: every later start takes half the time.
 module.enableCompileCache()
-const { program } = await import('./program.ts')
+const { programFor } = await import('./program.ts')
 const { leave, loseUnreadOutput, run } = await import('../src/cli/failure.ts')
 loseUnreadOutput()
-await run(program)
+await run(await programFor(process.argv.slice(2)))
 await leave()

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Command } from 'commander'
-import { program } from './program.ts'
+import { wholeProgram } from './program.ts'
+
+const program = await wholeProgram()
 
 /** What changes nothing that is there, or asks for something as upstream does. Whoever adds a command decides. */
 const NOBODY_ACTS = new Set([

@@ -1,46 +1,125 @@
 import { Command } from 'commander'
-import { conformanceCommand } from '../devkit/lab/conformance.ts'
-import { probeCommand } from '../devkit/lab/probe.ts'
-import { actsCommand } from '../src/cli/commands/acts.ts'
-import { anomalyCommand } from '../src/cli/commands/anomaly.ts'
-import { dlqCommand } from '../src/cli/commands/dlq.ts'
-import { doctorCommand } from '../src/cli/commands/doctor.ts'
-import { gatewayCommand } from '../src/cli/commands/gateway/gateway.ts'
-import { ingestCommand } from '../src/cli/commands/ingest.ts'
-import { keysCommand } from '../src/cli/commands/keys.ts'
-import {
-  merchantCommand,
-  merchantsCommand,
-  pauseCommand,
-  resumeCommand,
-} from '../src/cli/commands/merchant.ts'
-import { migrateCommand } from '../src/cli/commands/migrate.ts'
-import { outboxCommand } from '../src/cli/commands/outbox.ts'
-import { payinCommand } from '../src/cli/commands/payin/payin.ts'
-import { payoutCommand } from '../src/cli/commands/payout/payout.ts'
-import { reconcileCommand } from '../src/cli/commands/reconcile.ts'
-import { recoverCommand } from '../src/cli/commands/recover.ts'
-import { serveCommand } from '../src/cli/commands/serve.ts'
-import { readConfig } from '../src/config/config.ts'
 
-/** Everything that `payoutd` can be told. */
-export const program = new Command('payoutd')
-  .description('pays people through a payment gateway: never twice, never guessing')
-  .addCommand(serveCommand)
-  .addCommand(migrateCommand)
-  .addCommand(doctorCommand)
-  .addCommand(ingestCommand({ readConfig: () => readConfig(process.env) }))
-  .addCommand(payoutCommand)
-  .addCommand(anomalyCommand)
-  .addCommand(payinCommand)
-  .addCommand(dlqCommand)
-  .addCommand(outboxCommand)
-  .addCommand(reconcileCommand)
-  .addCommand(recoverCommand)
-  .addCommand(merchantsCommand)
-  .addCommand(merchantCommand)
-  .addCommand(pauseCommand)
-  .addCommand(resumeCommand)
-  .addCommand(keysCommand)
-  .addCommand(actsCommand)
-  .addCommand(gatewayCommand.addCommand(probeCommand).addCommand(conformanceCommand))
+type Listed = { name: string; description: string; load: () => Promise<Command> }
+
+/** Everything that `payoutd` can be told. A command's file is loaded when it is run, because loading them all takes a second. */
+const COMMANDS: readonly Listed[] = [
+  {
+    name: 'serve',
+    description: 'run payoutd until SIGINT or SIGTERM stops it',
+    load: async () => (await import('../src/cli/commands/serve.ts')).serveCommand,
+  },
+  {
+    name: 'migrate',
+    description:
+      'bring tables, topics and schemas up to date; you can repeat it, and run it on several machines at once',
+    load: async () => (await import('../src/cli/commands/migrate.ts')).migrateCommand,
+  },
+  {
+    name: 'doctor',
+    description: 'check everything that payoutd needs; report what is wrong and how to mend it',
+    load: async () => (await import('../src/cli/commands/doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'ingest',
+    description:
+      'check a payroll file and publish its rows as payouts (the format: docs/reference/payroll-file.md)',
+    load: async () => {
+      const { ingestCommand } = await import('../src/cli/commands/ingest.ts')
+      const { readConfig } = await import('../src/config/config.ts')
+      return ingestCommand({ readConfig: () => readConfig(process.env) })
+    },
+  },
+  {
+    name: 'payout',
+    description: 'look at payouts and decide about them',
+    load: async () => (await import('../src/cli/commands/payout/payout.ts')).payoutCommand,
+  },
+  {
+    name: 'anomaly',
+    description: 'look at evidence that contradicts the ledger and acknowledge it',
+    load: async () => (await import('../src/cli/commands/anomaly.ts')).anomalyCommand,
+  },
+  {
+    name: 'payin',
+    description: 'create payins, look at them, recover one by its UTR, or resolve one in review',
+    load: async () => (await import('../src/cli/commands/payin/payin.ts')).payinCommand,
+  },
+  {
+    name: 'dlq',
+    description: 'look at dead letters or replay them',
+    load: async () => (await import('../src/cli/commands/dlq.ts')).dlqCommand,
+  },
+  {
+    name: 'outbox',
+    description: 'look at messages that Kafka refused, or publish them again',
+    load: async () => (await import('../src/cli/commands/outbox.ts')).outboxCommand,
+  },
+  {
+    name: 'reconcile',
+    description: 'query the gateway about every payout that was sent in a period, and list the differences',
+    load: async () => (await import('../src/cli/commands/reconcile.ts')).reconcileCommand,
+  },
+  {
+    name: 'recover',
+    description:
+      'after a failover or restore of the database: fence merchants until the gateway has answered about every open payout',
+    load: async () => (await import('../src/cli/commands/recover.ts')).recoverCommand,
+  },
+  {
+    name: 'merchants',
+    description:
+      'list merchants with their state, circuit, balance, and what is queued, in flight and in review',
+    load: async () => (await import('../src/cli/commands/merchant.ts')).merchantsCommand,
+  },
+  {
+    name: 'merchant',
+    description: 'change the gateway settings in force for a merchant',
+    load: async () => (await import('../src/cli/commands/merchant.ts')).merchantCommand,
+  },
+  {
+    name: 'pause',
+    description: 'stop sending payouts of a merchant; payoutd still follows those it has sent',
+    load: async () => (await import('../src/cli/commands/merchant.ts')).pauseCommand,
+  },
+  {
+    name: 'resume',
+    description: 'send payouts of a paused merchant again',
+    load: async () => (await import('../src/cli/commands/merchant.ts')).resumeCommand,
+  },
+  {
+    name: 'keys',
+    description: 'rotate the encryption keys',
+    load: async () => (await import('../src/cli/commands/keys.ts')).keysCommand,
+  },
+  {
+    name: 'acts',
+    description: 'look at the record of what people did with commands',
+    load: async () => (await import('../src/cli/commands/acts.ts')).actsCommand,
+  },
+  {
+    name: 'gateway',
+    description: 'call the gateway directly, without database or Kafka',
+    load: async () => {
+      const { gatewayCommand } = await import('../src/cli/commands/gateway/gateway.ts')
+      const { probeCommand } = await import('../devkit/lab/probe.ts')
+      const { conformanceCommand } = await import('../devkit/lab/conformance.ts')
+      return gatewayCommand.addCommand(probeCommand).addCommand(conformanceCommand)
+    },
+  },
+]
+
+/** The program with the commands that these arguments name; of the others it knows what `--help` lists. */
+export async function programFor(args: readonly string[]): Promise<Command> {
+  const program = new Command('payoutd')
+    .description('pays people through a payment gateway: never twice, never guessing')
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+  for (const { name, description, load } of COMMANDS) {
+    const command = args.includes(name) ? await load() : new Command(name)
+    program.addCommand(command.description(description))
+  }
+  return program
+}
+
+/** The program with all its commands. */
+export const wholeProgram = (): Promise<Command> => programFor(COMMANDS.map(({ name }) => name))

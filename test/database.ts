@@ -1,4 +1,3 @@
-import { migrate } from '../src/ledger/tables/migrate.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres/postgres.ts'
 import {
@@ -46,6 +45,8 @@ async function create(server: string, migrated: boolean): Promise<EmptiedDatabas
   await onServer(server, (session) => session.query(`create database ${name}`))
   if (!migrated) return { name, looks: '' }
   const url = urlOf(server, name)
+  // Most find a database that was made before.
+  const { migrate } = await import('../src/ledger/tables/migrate.ts')
   await migrate(url, silentLogger)
   return { name, looks: await withSession(url, looksOf) }
 }

@@ -3,10 +3,12 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { Command, Option } from 'commander'
-import { program } from '../bin/program.ts'
+import { wholeProgram } from '../bin/program.ts'
 import { demoCommand } from '../devkit/local/demo.ts'
 import { upCommand } from '../devkit/local/up.ts'
 import packageJson from '../package.json' with { type: 'json' }
+
+const program = await wholeProgram()
 
 const root = path.resolve(import.meta.dirname, '..')
 const GUIDES = [

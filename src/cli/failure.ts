@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { inWords } from '../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { allTaken, note } from './print.ts'
 
@@ -19,7 +17,7 @@ export async function run(program: Command, argv: readonly string[] = process.ar
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    note(explain(error, process.env))
+    note(await explain(error, process.env))
     process.exitCode = 1
   }
 }
@@ -42,24 +40,22 @@ const STACK_SETTINGS = '.payoutd/stack.env'
  * What to print for an error that ended a command: one message if a person can act on it, and for a bug the error itself, with
  * its stack.
  */
-function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
+async function explain(error: unknown, env: NodeJS.ProcessEnv): Promise<unknown> {
+  if (error instanceof ExpectedFailure) return error.message
+  // Loading these takes longer than a command that needs no settings.
+  const { ConfigError, readConfig } = await import('../config/config.ts')
+  const { inWords } = await import('../platform/dependency-fault.ts')
   if (error instanceof ConfigError) {
     return error.namesNoServer && !existsSync(STACK_SETTINGS)
       ? `${error.message}\nstart everything on this machine with: npm run up`
       : error.message
   }
-  if (error instanceof ExpectedFailure) return error.message
-  const config = configIn(env)
-  const told = config ? inWords(error, config) : error
-  return told instanceof ExpectedFailure ? told.message : told
-}
-
-/** Null if settings are missing or wrong: then no server was contacted. */
-function configIn(env: NodeJS.ProcessEnv): Config | null {
   try {
-    return readConfig(env)
-  } catch (error) {
-    if (error instanceof ConfigError) return null
-    throw error
+    const told = inWords(error, readConfig(env))
+    return told instanceof ExpectedFailure ? told.message : told
+  } catch (unreadable) {
+    // Settings are missing or wrong: no server was contacted.
+    if (unreadable instanceof ConfigError) return error
+    throw unreadable
   }
 }

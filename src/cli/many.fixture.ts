@@ -1,8 +1,10 @@
-import { program } from '../../bin/program.ts'
+import { wholeProgram } from '../../bin/program.ts'
 import { run } from './failure.ts'
 
 /** Runs one payoutd command after another for its parent, and writes a mark to both output streams when each has ended. */
 const END = process.argv[2]
+
+const program = await wholeProgram()
 
 type CommandRequest = { args: readonly string[]; env: NodeJS.ProcessEnv }
 

@@ -7,7 +7,7 @@ import type {
 } from '../domain/payin/gateway-answers.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { crashPoint } from '../platform/running/crash-points.ts'
-import { withoutLastSlashes } from '../text/text.ts'
+import { parseBaseUrl } from './base-url.ts'
 import { type ApplyOrder, applyParams, applySchema, bankDetails } from './calls/apply.ts'
 import { readApplyAnswer } from './calls/apply-answer.ts'
 import { balanceParams } from './calls/balance.ts'
@@ -172,14 +172,3 @@ const refusal = (params: Params, faults: RequestFault[], secrets: readonly strin
   note: faults.map(({ field, message }) => `${field} ${message}`).join('; '),
   faults,
 })
-
-/** A base URL's origin, and its path without a trailing slash. Throws an Error that does not repeat the URL. */
-export function parseBaseUrl(baseUrl: string): { origin: string; prefix: string } {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw new Error(
-      'the base URL of the gateway must be http or https, without user, query string or fragment',
-    )
-  }
-  return { origin: url.origin, prefix: withoutLastSlashes(url.pathname) }
-}

@@ -1,4 +1,4 @@
-import { parseBaseUrl } from '../../../src/gateway/client.ts'
+import { parseBaseUrl } from '../../../src/gateway/base-url.ts'
 import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
 import { createTransport, type Transport } from '../../../src/gateway/transport/transport.ts'

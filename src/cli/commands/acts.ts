@@ -31,6 +31,4 @@ const list = new Command('list')
     if (found.length > limit) note(`there are more; --limit ${limit} shows only the latest`)
   })
 
-export const actsCommand = new Command('acts')
-  .description('look at the record of what people did with commands')
-  .addCommand(list)
+export const actsCommand = new Command('acts').addCommand(list)

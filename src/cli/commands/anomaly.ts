@@ -75,11 +75,7 @@ const acknowledge = withDecision(
   })
 })
 
-export const anomalyCommand = new Command('anomaly')
-  .description('look at evidence that contradicts the ledger and acknowledge it')
-  .addCommand(list)
-  .addCommand(show)
-  .addCommand(acknowledge)
+export const anomalyCommand = new Command('anomaly').addCommand(list).addCommand(show).addCommand(acknowledge)
 
 const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): ActReport => ({
   text: inLines(outcomes)

@@ -117,11 +117,7 @@ const replayCommand = withDecision(
     })
   })
 
-export const dlqCommand = new Command('dlq')
-  .description('look at dead letters or replay them')
-  .addCommand(list)
-  .addCommand(show)
-  .addCommand(replayCommand)
+export const dlqCommand = new Command('dlq').addCommand(list).addCommand(show).addCommand(replayCommand)
 
 type OpenedLetter = { letter: DeadLetter; original: Original }
 

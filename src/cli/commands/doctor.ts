@@ -32,7 +32,6 @@ import { allTaken, inLines, note, print } from '../print.ts'
 const LIMIT_MS = 15_000
 
 export const doctorCommand = new Command('doctor')
-  .description('check everything that payoutd needs; report what is wrong and how to mend it')
   .option('--json', 'print the findings as JSON')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)

@@ -55,9 +55,6 @@ const INTERRUPTED = 130
  */
 export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command =>
   new Command('ingest')
-    .description(
-      'check a payroll file and publish its rows as payouts (the format: docs/reference/payroll-file.md)',
-    )
     .argument('<file>', 'CSV in UTF-8', pathOf)
     .requiredOption(
       '--batch <id>',

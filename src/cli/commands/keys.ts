@@ -40,7 +40,7 @@ const rotate = withDecision(
     })
   })
 
-export const keysCommand = new Command('keys').description('rotate the encryption keys').addCommand(rotate)
+export const keysCommand = new Command('keys').addCommand(rotate)
 
 async function run(db: Database, config: Config, options: RotateCommandOptions): Promise<Rotation> {
   const { by, reason, rate, retire } = options

@@ -33,9 +33,6 @@ import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
 export const merchantsCommand = new Command('merchants')
-  .description(
-    'list merchants with their state, circuit, balance, and what is queued, in flight and in review',
-  )
   .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
@@ -58,48 +55,46 @@ export const merchantsCommand = new Command('merchants')
     })
   })
 
-export const pauseCommand = withDecision(
-  new Command('pause')
-    .description('stop sending payouts of a merchant; payoutd still follows those it has sent')
-    .argument('<merchant>'),
-).action(async (merchantId: string, options: DecisionOptions) => {
-  const config = readConfig(process.env)
-  const { by, reason } = options
-  const told = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
-    if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
-    const text = pauseText(merchantId, inLines(outcome), be)
-    return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'paused' })
-  }
-  const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-  await decideInDatabase(config, options, {
-    find: async () => ({ merchantId, by, reason, feeEstimate }),
-    preview: async (request, db) => ({
-      ...(await told(db, await previewPause(db, request), 'would be')),
-      shown: request,
-    }),
-    execute: async (request, db) => told(db, await pauseMerchant(db, request), 'is'),
-  })
-})
+export const pauseCommand = withDecision(new Command('pause').argument('<merchant>')).action(
+  async (merchantId: string, options: DecisionOptions) => {
+    const config = readConfig(process.env)
+    const { by, reason } = options
+    const told = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
+      if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
+      const text = pauseText(merchantId, inLines(outcome), be)
+      return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'paused' })
+    }
+    const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
+    await decideInDatabase(config, options, {
+      find: async () => ({ merchantId, by, reason, feeEstimate }),
+      preview: async (request, db) => ({
+        ...(await told(db, await previewPause(db, request), 'would be')),
+        shown: request,
+      }),
+      execute: async (request, db) => told(db, await pauseMerchant(db, request), 'is'),
+    })
+  },
+)
 
-export const resumeCommand = withDecision(
-  new Command('resume').description('send payouts of a paused merchant again').argument('<merchant>'),
-).action(async (merchantId: string, options: DecisionOptions) => {
-  const config = readConfig(process.env)
-  const { by, reason } = options
-  const told = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
-    if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
-    const text = resumeText(merchantId, by, inLines(outcome), be)
-    return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'resumed' })
-  }
-  await decideInDatabase(config, options, {
-    find: async () => ({ merchantId, by, reason }),
-    preview: async (request, db) => ({
-      ...(await told(db, await previewResume(db, request), 'would be')),
-      shown: request,
-    }),
-    execute: async (request, db) => told(db, await resumeMerchant(db, request), 'is'),
-  })
-})
+export const resumeCommand = withDecision(new Command('resume').argument('<merchant>')).action(
+  async (merchantId: string, options: DecisionOptions) => {
+    const config = readConfig(process.env)
+    const { by, reason } = options
+    const told = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
+      if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
+      const text = resumeText(merchantId, by, inLines(outcome), be)
+      return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'resumed' })
+    }
+    await decideInDatabase(config, options, {
+      find: async () => ({ merchantId, by, reason }),
+      preview: async (request, db) => ({
+        ...(await told(db, await previewResume(db, request), 'would be')),
+        shown: request,
+      }),
+      execute: async (request, db) => told(db, await resumeMerchant(db, request), 'is'),
+    })
+  },
+)
 
 function pauseText(
   merchantId: string,
@@ -182,6 +177,4 @@ account, payoutd would not learn of it.`,
     })
   })
 
-export const merchantCommand = new Command('merchant')
-  .description('change the gateway settings in force for a merchant')
-  .addCommand(adoptCommand)
+export const merchantCommand = new Command('merchant').addCommand(adoptCommand)

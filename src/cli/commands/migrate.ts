@@ -10,14 +10,10 @@ import { print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
 export const migrateCommand = withWho(
-  new Command('migrate')
-    .description(
-      'bring tables, topics and schemas up to date; you can repeat it, and run it on several machines at once',
-    )
-    .option(
-      '--grant-to <role>',
-      'grant this database role only the rights that payoutd serve and the commands need; it must not own the tables',
-    ),
+  new Command('migrate').option(
+    '--grant-to <role>',
+    'grant this database role only the rights that payoutd serve and the commands need; it must not own the tables',
+  ),
 ).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
   const config = readConfig(process.env)
   const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })

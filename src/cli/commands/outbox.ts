@@ -79,10 +79,7 @@ const told = (messages: readonly bigint[], text: string): DecisionResult => ({
 /** So many messages are named one by one. */
 const MOST_TOLD = 100
 
-export const outboxCommand = new Command('outbox')
-  .description('look at messages that Kafka refused, or publish them again')
-  .addCommand(list)
-  .addCommand(retry)
+export const outboxCommand = new Command('outbox').addCommand(list).addCommand(retry)
 
 function positions(text: string, before: bigint[] | undefined): bigint[] {
   if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a number, as list shows it.')

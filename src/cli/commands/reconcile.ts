@@ -65,7 +65,6 @@ type ReconcileOptions = {
 const INTERRUPTED = 130
 
 export const reconcileCommand = new Command('reconcile')
-  .description('query the gateway about every payout that was sent in a period, and list the differences')
   .option(
     '--from <moment>',
     'payouts accepted at or after this moment: 2026-11-01, or 2026-11-01T09:30+05:30',

@@ -62,9 +62,6 @@ const INTERRUPTED = 130
 
 export const recoverCommand = withDecision(
   new Command('recover')
-    .description(
-      'after a failover or restore of the database: fence merchants until the gateway has answered about every open payout',
-    )
     .option(
       '--merchant <id>',
       'only this merchant; by default all in the settings, and payoutd also fences merchants that only the ledger has',

@@ -9,7 +9,6 @@ import { createLogger } from '../../platform/log.ts'
 const STANDSTILL_EXIT = 70
 
 export const serveCommand = new Command('serve')
-  .description('run payoutd until SIGINT or SIGTERM stops it')
   .addOption(
     new Option('--roles <list>', `what this process does; choose from ${ROLES.join(', ')}`)
       .argParser(roles)

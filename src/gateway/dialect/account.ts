@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { parseBaseUrl } from '../client.ts'
+import { parseBaseUrl } from '../base-url.ts'
 import type { TlsFiles } from '../transport/connections.ts'
 import type { Dialect } from './dialect.ts'
 import { settingsHash } from './settings-hash.ts'

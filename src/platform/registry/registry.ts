@@ -1,4 +1,4 @@
-import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
+import type { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
 import avro from 'avsc'
 import { type AvroSchema, fullName, typeHook } from './avro.ts'
 
@@ -46,15 +46,14 @@ export interface Registry {
 export function connectRegistry({ url, auth }: RegistryConnection): Registry {
   const host = url.replace(/\/$/, '')
   const ask = requester(host, auth)
-  const client = new SchemaRegistry(
-    { host, clientId: 'payoutd', middlewares: [withTimeout], ...(auth && { auth }) },
-    { [SchemaType.AVRO]: { typeHook } },
-  )
+  let registering: ReturnType<typeof openClient> | undefined
   return {
     async register(subject) {
       const name = subjectName(subject)
+      registering ??= openClient({ host, ...(auth && { auth }) })
       try {
         await ensureCompatibility(ask, name, subject.compatibility)
+        const { client, SchemaType } = await registering
         const { id } = await client.register(
           { type: SchemaType.AVRO, schema: subject.text },
           { subject: name, compatibility: subject.compatibility as never },
@@ -96,6 +95,16 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
       }
     },
   }
+}
+
+/** Loaded only by who registers: it brings the parsers of two more kinds of schemas with it. */
+async function openClient(to: { host: string; auth?: RegistryConnection['auth'] & {} }) {
+  const { SchemaRegistry, SchemaType } = await import('@kafkajs/confluent-schema-registry')
+  const client = new SchemaRegistry(
+    { ...to, clientId: 'payoutd', middlewares: [withTimeout] },
+    { [SchemaType.AVRO]: { typeHook } },
+  )
+  return { client, SchemaType }
 }
 
 type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number]

@@ -8,7 +8,6 @@ import { verifyCommand } from './verify.ts'
 
 /** `payoutd gateway`: talks to the gateway itself, without database or Kafka. */
 export const gatewayCommand = new Command('gateway')
-  .description('call the gateway directly, without database or Kafka')
   .addCommand(balanceCommand)
   .addCommand(payinCommand)
   .addCommand(payoutCommand)

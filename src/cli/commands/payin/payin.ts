@@ -130,7 +130,6 @@ const review = new Command('review')
   })
 
 export const payinCommand = new Command('payin')
-  .description('create payins, look at them, recover one by its UTR, or resolve one in review')
   .addCommand(create)
   .addCommand(show)
   .addCommand(review)

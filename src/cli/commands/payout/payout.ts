@@ -90,7 +90,6 @@ async function ofBatch(
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
 
 export const payoutCommand = new Command('payout')
-  .description('look at payouts and decide about them')
   .addCommand(list)
   .addCommand(show)
   .addCommand(releaseCommand)
