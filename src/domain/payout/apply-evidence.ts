@@ -17,7 +17,7 @@ import {
   nothingAlive,
   type QueryPolicy,
 } from './next-query.ts'
-import { shown } from './order-shown.ts'
+import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { hasEarlierOrders, isOfPayment, mayHaveSeveral } from './several-orders.ts'
 import { isEnd } from './states.ts'
@@ -57,7 +57,7 @@ function settled(
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
-    const there = shown(payout)
+    const there = kind === ANOTHER_ORDER ? shownBesides(payout) : shown(payout)
     const after = source === 'QUERY' && isAskedAbout(payout) ? askedInVain(there, queryPolicy, now) : there
     return after === payout
       ? decision
@@ -88,6 +88,7 @@ function settled(
     }
     case 'pending':
     case 'processing': {
+      if (isOfAnother(payout, report)) return odd(ANOTHER_ORDER, anotherOrderText(payout, report))
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
       const told = ofItsOrder(payout, report)
       const dueAt = nextQueryAt(queries, queryPolicy, now)
@@ -287,8 +288,8 @@ function failedInDoubt(
   if (ofAnother) return askedInVain(payout, queryPolicy, now)
   const after = nothingAlive(payout, { askedAt, counts: true }, queryPolicy, now)
   if (after) return { ...after, refusal }
-  // Only the account that has all of its orders can refuse duplicates of them.
-  return queryPolicy.resendWhenAbsent && payout.accountId !== null
+  const isAnyAlive = payout.orderBesides || (payout.orderShown && payout.agentpayOrderId === null)
+  return queryPolicy.resendWhenAbsent && !isAnyAlive
     ? become(payout, 'failed', failed)
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }
@@ -320,13 +321,16 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   }
   // If the payout was sent again, the gateway may have more than one order of it.
   if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
-    return {
-      kind: 'order-id-mismatch',
-      detail: `the gateway says ${report.agentpayOrderId}, but the payout has ${payout.agentpayOrderId}`,
-    }
+    return { kind: ANOTHER_ORDER, detail: anotherOrderText(payout, report) }
   }
   return null
 }
+
+/** The kind of an anomaly about an order besides the known one. */
+const ANOTHER_ORDER = 'order-id-mismatch'
+
+const anotherOrderText = (payout: Payout, report: OrderReport): string =>
+  `the gateway says ${report.agentpayOrderId}, but the payout has ${payout.agentpayOrderId}`
 
 /** Whether a report of failure may be about one order of its payout, while another may be alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {

@@ -230,14 +230,15 @@ describe('an answer to apply', () => {
   })
 
   test('an earlier attempt that is accepted while the latest is under way is alive beside it: its order is not the latest’s, whose refusal proves nothing', () => {
-    for (const state of ['submitting', 'unknown'] as const) {
+    for (const state of ['submitting', 'unknown', 'review'] as const) {
       const known = given(state, { attempt: 2 })
       for (const answer of [accepted, duplicate]) {
         const decision = record(known, answer, 1)
         anomalous(decision, 'order-id-mismatch', 'apply ')
         const after = absorbed(decision)
-        const { agentpayOrderId, doubted, orderShown, accountId } = after
-        assert.deepEqual([agentpayOrderId, doubted, orderShown, accountId], [null, true, true, null])
+        const { agentpayOrderId, doubted, orderShown, orderBesides } = after
+        assert.deepEqual([agentpayOrderId, doubted, orderShown, orderBesides], [null, true, true, true])
+        if (state === 'review') continue
         const { change } = record(after, refused, 2) as { change: { after: Payout } }
         assert.deepEqual([change.after.state, change.after.reason], ['unknown', 'refused'])
         const failed = report('failed', { agentpayOrderId: 'AP2' })
@@ -250,6 +251,40 @@ describe('an answer to apply', () => {
         const ended = applyEvidence(processing, failed, 'QUERY', NO_GRACE, NOW)
         assert.equal(moved(ended, 'review').reason, 'failed-in-doubt')
       }
+    }
+  })
+
+  test('an order under another number than the known one is an order besides, after which a failure is left to a person', () => {
+    const known = given('processing', { attempt: 2, doubted: true, agentpayOrderId: 'AP2' })
+    for (const decision of [
+      record(known, { ...accepted, agentpayOrderId: 'AP1' }, 1),
+      applyEvidence(known, report('processing', { agentpayOrderId: 'AP1' }), 'CALLBACK', NO_GRACE, NOW),
+    ]) {
+      anomalous(decision, 'order-id-mismatch', '')
+      const after = absorbed(decision)
+      assert.deepEqual([after.agentpayOrderId, after.orderBesides], ['AP2', true])
+      const failed = report('failed', { agentpayOrderId: 'AP2' })
+      const sure = { ...after, notFoundCount: 9 }
+      assert.equal(
+        moved(applyEvidence(sure, failed, 'QUERY', NO_GRACE, NOW), 'review').reason,
+        'failed-in-doubt',
+      )
+      moved(
+        applyEvidence(after, report('success', { agentpayOrderId: 'AP1' }), 'CALLBACK', TABLE, NOW),
+        'paid',
+      )
+    }
+  })
+
+  test('the late acceptance of an earlier attempt is never written onto an end', () => {
+    for (const state of ['paid', 'failed'] as const) {
+      const decision = record(
+        given(state, { attempt: 2, turnedAway: true, agentpayOrderId: null }),
+        accepted,
+        1,
+      )
+      anomalous(decision, 'order-id-mismatch', 'apply ')
+      assert.ok(!('change' in decision))
     }
   })
 

@@ -19,7 +19,12 @@ export function shown(payout: Payout): Payout {
 
 /**
  * The same payout after the gateway showed an order of it that the latest attempt does not have: of an earlier attempt, or at another
- * account. Either may be paid, and no account knows of both, so nobody's promise and no failure of one of them ends the payout.
+ * account.
  */
 export const shownBesides = (payout: Payout): Payout =>
-  isEnd(payout.state) ? payout : { ...shown(payout), doubted: true, absenceConfirmed: false, accountId: null }
+  isEnd(payout.state) ? payout : shown(withOrderBesides(payout))
+
+export const withOrderBesides = (payout: Payout): Payout => ({
+  ...payout,
+  ...{ orderShown: true, notFoundCount: 0, orderBesides: true, doubted: true, absenceConfirmed: false },
+})

@@ -17,6 +17,7 @@ export const sentPayout = (fields: Partial<Payout>): Payout => ({
   doubted: false,
   turnedAway: false,
   orderShown: false,
+  orderBesides: false,
   absenceConfirmed: false,
   laterCodes: null,
   refusal: null,

@@ -56,6 +56,11 @@ export type Payout = {
   cancelRequest: string | null
   /** The gateway showed that it has or had an order of it, so a later "not found" proves nothing. */
   orderShown: boolean
+  /**
+   * The gateway showed an order of it besides that of the latest attempt, such as an earlier attempt's or one at another account.
+   * Until a person says that it has none, only a payment ends the payout: no failure, refusal or absence.
+   */
+  orderBesides: boolean
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null

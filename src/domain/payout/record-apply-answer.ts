@@ -38,15 +38,14 @@ function recorded(
 ): Decision {
   const { exchange } = answer
   const knownId = payout.agentpayOrderId
-  if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId) {
-    return anomaly(
-      payout,
-      'APPLY',
-      'order-id-mismatch',
-      `apply says ${answer.agentpayOrderId} (${answer.status}), but the payout has ${knownId}`,
-      exchange,
-    )
+  const besides = (detail: string): Decision => {
+    const told = anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
+    return isEnd(payout.state)
+      ? told
+      : { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
   }
+  if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId)
+    return besides(`apply says ${answer.agentpayOrderId} (${answer.status}), but the payout has ${knownId}`)
   const open = payout.attempt === attempt && (payout.state === 'submitting' || payout.state === 'unknown')
   if (!open) {
     // The gateway has the order after all, and the payout waits to be sent again.
@@ -61,11 +60,12 @@ function recorded(
       const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), but it is not known which order of this payout was ${payout.state}`
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
-    const isEarlier = attempt !== null && attempt < payout.attempt && !isEnd(payout.state)
-    if (isEarlier && (showsUnnamed(answer) || (answer.kind === 'accepted' && isUnderWay(payout)))) {
-      const detail = `apply ${inWords(answer)}, of attempt ${attempt}; attempt ${payout.attempt} was made since`
-      const told = anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
-      return { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
+    const isEarlier = attempt === null || attempt < payout.attempt
+    const isOfEarlier = isEarlier && (isEnd(payout.state) ? answer.kind === 'accepted' : showsOrder(answer))
+    if (isOfEarlier && knownId === null) {
+      const which =
+        attempt === null ? 'a lost attempt' : `attempt ${attempt}; attempt ${payout.attempt} was made since`
+      return besides(`apply ${inWords(answer)}, of ${which}`)
     }
     if (showsUnnamed(answer) && !isEnd(payout.state)) return change(payout, shown(payout), 'APPLY', exchange)
     const contradicts = contradiction(payout, attempt, answer)
@@ -146,8 +146,6 @@ function takenBy(
 
 /** An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order. */
 const ANOTHER_ALIVE = { doubted: true, absenceConfirmed: false }
-
-const isUnderWay = ({ state }: Payout): boolean => state === 'submitting' || state === 'unknown'
 
 /**
  * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,

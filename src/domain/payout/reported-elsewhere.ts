@@ -3,12 +3,13 @@ import type { Instant } from '../instant.ts'
 import { applyEvidence, mayShowOrder, withWhatItSays } from './apply-evidence.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
-import { shownBesides } from './order-shown.ts'
+import { shown, withOrderBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
+import { isEnd } from './states.ts'
 import { anomaly } from './transition.ts'
 
-/** `from`: the accounts it may come from. `mayHaveAttempt`: whether, as far as the ledger knows, an attempt was made at one of them. */
-type Elsewhere = { from: readonly string[]; mayHaveAttempt: boolean }
+/** `from`: the accounts it may come from. `accountId`: the one of them at which an attempt was, or may have been, made; null: none. */
+type Elsewhere = { from: readonly string[]; accountId: string | null }
 
 /**
  * What a report does that comes from another gateway account than the one where an attempt may be alive. That account has an order
@@ -19,7 +20,7 @@ export function reportedElsewhere(
   payout: Payout,
   report: OrderReport,
   source: EvidenceSource & ('CALLBACK' | 'QUERY'),
-  { from, mayHaveAttempt }: Elsewhere,
+  { from, accountId }: Elsewhere,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
@@ -27,9 +28,10 @@ export function reportedElsewhere(
   const detail = withWhatItSays(what, report)
   const told = anomaly(payout, source, 'other-account', detail, report.exchange)
   if (!mayShowOrder(report)) return told
-  if (!mayHaveAttempt) return neverSent(payout, source, detail, report.exchange)
-  const besides = shownBesides(payout)
-  const decision = applyEvidence(besides, report, source, inconclusive(queryPolicy), now)
-  const change = 'change' in decision ? decision.change : { after: besides, source, exchange: null }
-  return { ...told, ...decision, change: { ...change, before: payout } }
+  if (accountId === null) return neverSent(payout, source, detail, report.exchange)
+  if (isEnd(payout.state)) return told
+  const decision = applyEvidence(withOrderBesides(payout), report, source, inconclusive(queryPolicy), now)
+  const { after = withOrderBesides(payout), exchange = null } = 'change' in decision ? decision.change : {}
+  const reported = after.state === 'paid' ? { ...after, accountId } : shown(after)
+  return { ...told, change: { before: payout, after: reported, source, exchange } }
 }

@@ -44,6 +44,7 @@ const SHOWN = [
   'refusal',
   'cancelRequest',
   'orderShown',
+  'orderBesides',
   'agentpayOrderId',
   'utr',
 ] as const
@@ -150,7 +151,7 @@ export function resolve(
         agentpayOrderId: null,
         fee: null,
         utr: null,
-        ...(confirmedAbsentBy === null ? {} : { orderShown: false }),
+        ...(confirmedAbsentBy === null ? {} : { orderShown: false, orderBesides: false }),
         ...whatMayBeAlive(payout, confirmedAbsentBy, terms),
       }
       const fields = {

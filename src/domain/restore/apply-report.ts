@@ -27,7 +27,10 @@ export function applyReportAfterRestore(
   const attempt = payout.attempt + (sent ? 1 : 0)
   const attempted = isEnd(payout.state)
     ? { ...payout, attempt, accountId }
-    : { ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, notFoundCount: 0 }
+    : {
+        ...{ ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, notFoundCount: 0 },
+        orderBesides: payout.orderBesides || (payout.accountId !== null && payout.accountId !== accountId),
+      }
   const decisions = [change(payout, attempted, 'OPERATOR', sent ? { note } : null)]
   const settled = settle(attempted, report, 'QUERY', queryPolicy, now)
   decisions.push(settled)

@@ -73,7 +73,10 @@ export type AccountAnswers =
   | { kind: 'silent' }
   | { kind: 'unconfirmed' }
 
-/** Asks each account, the one known to have been used first, until one has an order that did not fail. */
+/**
+ * Asks each account, the one known to have been used first, until one has paid: an order that is alive at one may be beside one that
+ * is paid at another.
+ */
 export async function askAccounts(
   payout: Payout,
   orderNo: string,
@@ -81,25 +84,28 @@ export async function askAccounts(
   db: Database,
 ): Promise<AccountAnswers> {
   const isKnown = (account: AskedAccount) => account.accountId === payout.accountId
+  let alive: FoundAt | null = null
   let failed: FoundAt | null = null
   let absent: Exchange | null = null
   for (const account of accounts.toSorted((one, other) => Number(isKnown(other)) - Number(isKnown(one)))) {
     const { accountId } = account
     const answer = await account.query(orderNo)
-    if (answer.kind === 'unknown') return { kind: 'silent' }
+    if (answer.kind === 'unknown') return alive ? { kind: 'alive', found: alive } : { kind: 'silent' }
     if (answer.kind === 'found') {
       account.presenceCheck.found(orderNo)
       const found = { accountId, report: answer.report }
-      if (answer.report.status !== 'failed') return { kind: 'alive', found }
-      failed ??= found
+      if (answer.report.status === 'success') return { kind: 'alive', found }
+      if (answer.report.status === 'failed') failed ??= found
+      else alive ??= found
       continue
     }
     // The ledger may know of no order at an account that it does not know to have been used.
     const isUnused =
       payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
-    if (!isUnused && !(await account.presenceCheck.holds())) return { kind: 'unconfirmed' }
+    if (!alive && !isUnused && !(await account.presenceCheck.holds())) return { kind: 'unconfirmed' }
     absent = answer.exchange
   }
+  if (alive) return { kind: 'alive', found: alive }
   if (failed) return { kind: 'failed', found: failed }
   return absent ? { kind: 'absent', exchange: absent } : { kind: 'silent' }
 }

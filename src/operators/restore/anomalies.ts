@@ -1,13 +1,16 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
-import { anomalyId } from '../../domain/identifiers.ts'
+import { anomalyId, type PayoutKey } from '../../domain/identifiers.ts'
 import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
+import { shown, shownBesides } from '../../domain/payout/order-shown.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
+import { change } from '../../domain/payout/transition.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
-import { storeSaidOtherwise } from '../../ledger/ledger.ts'
+import { keyOf, type Ledger, lockPayouts, storeDecisions, storeSaidOtherwise } from '../../ledger/ledger.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
-import { keepTold, showOrders, showPayins } from './sql/anomalies.ts'
+import { keepTold, ordersShown, showPayins } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
 type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
@@ -17,6 +20,8 @@ type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'
 }
 
 const PAGE = 1_000
+/** The kinds of anomalies about an order besides that of the latest attempt. */
+const BESIDES = ['order-id-mismatch', 'other-account']
 
 /**
  * Gives fenced merchants back the anomalies that were published and that the database lost. The gateway never repeats a report of
@@ -45,8 +50,9 @@ export async function recallAnomalies(
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )
       await storeSaidOtherwise(tx, about)
-      await tx.run(showOrders, { anomalies: told, but: IN_DOUBT['of-a-request'].kind })
-      await tx.run(showPayins, { anomalies: told, but: IN_DOUBT['of-a-request'].kind })
+      const but = IN_DOUBT['of-a-request'].kind
+      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: told, but, besides: BESIDES }))
+      await tx.run(showPayins, { anomalies: told, but })
       return back
     })
     lost += kept.length
@@ -64,4 +70,19 @@ export async function recallAnomalies(
   })
   await keep()
   return lost
+}
+
+/** Of those that are open. One that waits goes to a person. */
+async function keepShown(
+  tx: Transaction,
+  ledger: Ledger,
+  shownOrders: readonly (PayoutKey & { isBesides: boolean })[],
+): Promise<void> {
+  const besides = new Set(shownOrders.filter(({ isBesides }) => isBesides).map(keyOf))
+  const decisions = (await lockPayouts(tx, shownOrders)).flatMap((payout) => {
+    const after = besides.has(keyOf(payout)) ? shownBesides(payout) : shown(payout)
+    const note = 'before the ledger was set back the gateway showed that it has or had an order of it'
+    return after === payout ? [] : [change(payout, after, 'OPERATOR', { note })]
+  })
+  await storeDecisions(tx, ledger, decisions)
 }

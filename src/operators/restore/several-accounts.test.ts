@@ -232,10 +232,15 @@ for (const says of [{ current: 'processing' }, { former: 'failed', current: 'pro
   })
 }
 
-test('the account that is known to have it is asked first, and the others if it has nothing alive', async (t) => {
-  const alive = await world(t, { knows: true, says: { former: 'processing' } })
-  await alive.recover(TABLE, TABLE)
-  assert.equal(alive.asked(), 1)
+test('the account that is known to have it is asked first, and the others unless it has paid', async (t) => {
+  for (const [former, asked] of [
+    ['success', 1],
+    ['processing', 2],
+  ] as const) {
+    const alive = await world(t, { knows: true, says: { former } })
+    await alive.recover(TABLE, TABLE)
+    assert.equal(alive.asked(), asked)
+  }
   const failed = await world(t, { knows: true, says: { former: 'failed' } })
   await failed.recover(TABLE, TABLE)
   assert.equal(failed.asked(), 2)

@@ -79,9 +79,10 @@ export async function recordAnswers(
         if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
         const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
         const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
-        // Where no attempt was known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
+        // Where no attempt is known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
         // may have others elsewhere.
-        const isToBind = payout.accountId === null && !payout.doubted && showsOrder(answer)
+        const isToBind =
+          showsOrder(answer) && (waits(payout) || (payout.accountId === null && !payout.doubted))
         const decided = decisions.recordApply(
           isToBind ? { ...payout, accountId: made.accountId } : payout,
           made.isLost ? null : attempt,
@@ -106,6 +107,8 @@ export async function recordAnswers(
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
+
+const waits = ({ state }: Payout): boolean => state === 'queued' || state === 'held'
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 

@@ -65,6 +65,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     laterCodes: null,
     turnedAway: false,
     orderShown: false,
+    orderBesides: false,
     refusal: null,
     unreported: false,
     saidOtherwise: null,

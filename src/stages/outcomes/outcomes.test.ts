@@ -92,8 +92,7 @@ const addSettings = sql<{ accountId: string; settingsHash: string }>`
 const addAttempt = sql<{ settingsHash: string }>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select merchant_id, payout_id, 0, order_no, owner, ${'settingsHash'}, lease_until from attempts`
-const doubts = sql<object, object>`select state, doubted, order_shown, account_id from payouts`
-const backHere = sql<object>`update payouts set account_id = 'here'`
+const doubts = sql<object, object>`select state, doubted, order_besides, account_id from payouts`
 
 /** What an account answers about a payout. */
 function from(account: typeof THERE, { orderNo }: StoredPayout, outcomeDeps: OutcomesDeps) {
@@ -277,11 +276,10 @@ describe('the callback endpoint', () => {
     for (let i = 0; i < 3; i++) await hear({ kind: 'not-found', exchange })
     assert.deepEqual(await payoutsOf(ledger), [payout])
     await hear({ kind: 'found', report: report('failed') })
-    const besides = { state: 'submitting', doubted: true, orderShown: true, accountId: null }
+    const besides = { state: 'submitting', doubted: true, orderBesides: true, accountId: 'here' }
     assert.deepEqual(await ledger.db.run(doubts, {}), [besides])
-    await ledger.db.run(backHere, {})
     await hear({ kind: 'found', report: report('success') })
-    assert.deepEqual(await ledger.db.run(doubts, {}), [{ ...besides, state: 'paid' }])
+    assert.deepEqual(await ledger.db.run(doubts, {}), [{ ...besides, state: 'paid', accountId: 'there' }])
     assert.deepEqual(await anomaliesOf(ledger), ['other-account', 'other-account'])
   })
 

@@ -152,7 +152,7 @@ function decide(
   // A query was under way while the payout went on at another account.
   if (isFromElsewhere(known, from)) {
     if (!report) return { nothing: true }
-    const elsewhere = { from, mayHaveAttempt: attemptsAt(known, from) }
+    const elsewhere = { from, accountId: attemptsAt(known, from) }
     return reportedElsewhere(known, report, evidence.source, elsewhere, queryPolicy, now)
   }
   // An account that reports an order without a known live attempt has that order. A doubted one may have others elsewhere.
@@ -180,27 +180,30 @@ const accountsOf = (evidence: PayoutEvidence): readonly string[] =>
 const isFromElsewhere = ({ accountId }: Payout, from: readonly string[]): boolean =>
   accountId !== null && !from.includes(accountId)
 
-/** Whether, as far as the ledger knows, an attempt of the payout may have been made at one of these accounts. */
-type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => boolean
+/** The first of these accounts at which, as far as the ledger knows, an attempt of the payout may have been made; null: none. */
+type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => string | null
 
-/** Looks up the attempts of the payouts that evidence from elsewhere is about, which is rare. */
+/** Looks up the attempts of the payouts that evidence may be about which comes from elsewhere: few. */
 async function attemptsElsewhere(
   tx: Transaction,
   evidence: readonly PayoutEvidence[],
   locked: readonly Payout[],
 ): Promise<AttemptsAt> {
-  const about = new Map(evidence.map((each) => [mapKey(each.merchantId, each.mchOrderNo), accountsOf(each)]))
-  const elsewhere = locked.filter((payout) =>
-    isFromElsewhere(payout, about.get(mapKey(payout.merchantId, payout.orderNo ?? '')) ?? []),
-  )
-  const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
-  return (payout, accountIds) =>
-    made.some(
-      ({ merchantId, payoutId, accountId }) =>
-        merchantId === payout.merchantId &&
-        payoutId === payout.payoutId &&
-        (accountId === null || accountIds.includes(accountId)),
+  const about = Map.groupBy(evidence, (each) => mapKey(each.merchantId, each.mchOrderNo))
+  const elsewhere = locked.filter((payout) => {
+    const { merchantId, orderNo, accountId } = payout
+    const each = about.get(mapKey(merchantId, orderNo ?? '')) ?? []
+    return each.some((one) =>
+      accountId === null ? each.length > 1 : isFromElsewhere(payout, accountsOf(one)),
     )
+  })
+  const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
+  return ({ merchantId, payoutId }, accountIds) => {
+    const accounts = made.filter((each) => each.merchantId === merchantId && each.payoutId === payoutId)
+    const known = accountIds.find((id) => accounts.some(({ accountId }) => accountId === id))
+    const isAnywhere = accounts.some(({ accountId }) => accountId === null)
+    return known ?? (isAnywhere ? (accountIds[0] ?? null) : null)
+  }
 }
 
 const isFound = (evidence: PayoutEvidence): boolean =>

@@ -5,24 +5,20 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 type ToldAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
 
 /**
- * The gateway showed an order of these open payouts by a signed report, also by one that settled nothing. What names no order
- * for sure shows none.
+ * The payouts of which the gateway showed an order by a signed statement, also by one that settled nothing. What names no order for
+ * sure (`but`) shows none. `besides`: one besides that of the latest attempt.
  */
-export const showOrders = sql<{
-  anomalies: readonly { anomalyId: string; merchantId: string }[]
-  but: string
-}>`
-  update payouts p set order_shown = true
-  from (
-    select a.merchant_id, a.payout_id
-    from ${{ rows: 'anomalies', columns: { merchantId: 'text', anomalyId: 'uuid' } }} given
-    join anomalies a on a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id
-    where a.source in ('CALLBACK', 'QUERY') and a.kind <> ${'but'} and a.payout_id is not null
-  ) shown
-  where p.merchant_id = shown.merchant_id and p.payout_id = shown.payout_id
-    and p.state in ('held', 'queued', 'submitting', 'unknown', 'processing', 'review')`
+export const ordersShown = sql<
+  { anomalies: readonly { anomalyId: string; merchantId: string }[]; but: string; besides: string[] },
+  { merchantId: string; payoutId: string; isBesides: boolean }
+>`
+  select a.merchant_id, a.payout_id, bool_or(a.kind = any(${'besides'}::text[])) as is_besides
+  from ${{ rows: 'anomalies', columns: { merchantId: 'text', anomalyId: 'uuid' } }} given
+  join anomalies a on a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id
+  where a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind <> ${'but'} and a.payout_id is not null
+  group by 1, 2`
 
-/** The same of open payins. */
+/** The same, kept with open payins. */
 export const showPayins = sql<{
   anomalies: readonly { anomalyId: string; merchantId: string }[]
   but: string

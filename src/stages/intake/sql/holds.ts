@@ -145,15 +145,6 @@ const firstOpenFrom = openFrom(
   MOST_LOOKED_THROUGH,
 )
 
-/** Whether there is any payment of the same amount to the same bank details. For most there is none, and nothing to search. */
-const isAgain: Fragment = {
-  fragment: `exists (
-    select from payments e
-    where e.merchant_id = asked.merchant_id and e.amount = asked.amount
-      and e.beneficiary_hash = any(array[asked.payee_hash, asked.beneficiary_hash])
-  )`,
-}
-
 const batchIdOf = (row: string): Fragment => ({
   fragment: `(select batch_id from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = ${row}.payout_id)`,
 })
@@ -197,18 +188,17 @@ export const keepAndCompare = sql<Payments, Hold>`
   ), asked as materialized (
     select *, case when asked_from < last_from then '-infinity' else open_from end as look_from
     from (
-      select *, case when is_again then least(last_from, coalesce(
+      select *, least(last_from, coalesce(
         (select e.open_from from payments e
          where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.payee_hash and e.amount = asked.amount
            and e.pays_at < asked.period_to
          order by e.pays_at desc limit 1),
-        ${firstOpenFrom})) else last_from end as open_from
-      from (select *, ${isAgain} as is_again from given asked) asked
+        ${firstOpenFrom})) as open_from
+      from given asked
     ) asked
   ), kept as (
     insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id, open_from)
-    select merchant_id, payee_hash, amount, batch, pays_at, payout_id, case when is_again then ${nextOpenFrom} else last_from end
-    from asked
+    select merchant_id, payee_hash, amount, batch, pays_at, payout_id, ${nextOpenFrom} from asked
     union all
     select merchant_id, payee_hash, amount, batch, asked_at, payout_id, null from asked where asked_at is not null
   ), named as (
@@ -217,7 +207,7 @@ export const keepAndCompare = sql<Payments, Hold>`
     from asked where beneficiary_id_hash is not null
   )
   select asked.merchant_id, asked.payout_id, found.reason, found.earlier_payout_id, found.earlier_batch_id, found.since
-  from (select * from asked where is_again or changes_wanted and beneficiary_id_hash is not null) asked
+  from asked
   cross join lateral (
     (
       with up_to_period as materialized ${upToPeriod},
