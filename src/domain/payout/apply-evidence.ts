@@ -17,7 +17,7 @@ import {
   nothingAlive,
   type QueryPolicy,
 } from './next-query.ts'
-import { shown, shownBesides } from './order-shown.ts'
+import { shown } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { hasEarlierOrders, isOfPayment, mayHaveSeveral } from './several-orders.ts'
 import { isEnd } from './states.ts'
@@ -57,7 +57,7 @@ function settled(
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
-    const there = kind === ANOTHER_ORDER ? shownBesides(payout) : shown(payout)
+    const there = kind === ANOTHER_ORDER ? withAnotherOrder(payout) : shown(payout)
     const after = source === 'QUERY' && isAskedAbout(payout) ? askedInVain(there, queryPolicy, now) : there
     return after === payout
       ? decision
@@ -329,12 +329,16 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
 /** The kind of an anomaly about an order besides the known one. */
 const ANOTHER_ORDER = 'order-id-mismatch'
 
+/** Who sent it once knows of one order, so the other one settles nothing; but the failure of one is no longer the end. */
+const withAnotherOrder = (payout: Payout): Payout =>
+  isEnd(payout.state) ? payout : { ...shown(payout), orderBesides: true }
+
 const anotherOrderText = (payout: Payout, report: OrderReport): string =>
   `the gateway says ${report.agentpayOrderId}, but the payout has ${payout.agentpayOrderId}`
 
 /** Whether a report of failure may be about one order of its payout, while another may be alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
-  if (payout.doubted) return true
+  if (payout.doubted || payout.orderBesides) return true
   if (!hasEarlierOrders(payout)) return false
   return agentpayOrderId === null || agentpayOrderId !== payout.agentpayOrderId
 }
