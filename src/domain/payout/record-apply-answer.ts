@@ -61,7 +61,9 @@ function recorded(
       return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
     }
     const isEarlier = attempt === null || attempt < payout.attempt
-    const isOfEarlier = isEarlier && (isEnd(payout.state) ? answer.kind === 'accepted' : showsOrder(answer))
+    // An order without a number may be the latest attempt's, unless the answer is to an earlier one.
+    const isUnnamedOfEarlier = attempt !== null && !isEnd(payout.state) && showsUnnamed(answer)
+    const isOfEarlier = isEarlier && (answer.kind === 'accepted' || isUnnamedOfEarlier)
     if (isOfEarlier && knownId === null) {
       const which =
         attempt === null ? 'a lost attempt' : `attempt ${attempt}; attempt ${payout.attempt} was made since`
