@@ -196,7 +196,7 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   if (status === 'failed') {
     if (!namesAnother(payout, report) || !mayHaveSeveral(payout)) return null
     const said = `the gateway says that ${agentpayOrderId ?? 'an order'} failed, but it is not known which order of this payout was paid`
-    return { kind: 'order-id-mismatch', detail: said }
+    return { kind: ANOTHER_ORDER, detail: said }
   }
   if (status !== 'success') return null
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
@@ -204,7 +204,7 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   if (payout.doubted && namesAnother(payout, report)) {
     const named = agentpayOrderId ?? (utr === null ? null : `UTR ${utr}`)
     const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
-    return named === null ? null : { kind: 'order-id-mismatch', detail: said }
+    return named === null ? null : { kind: ANOTHER_ORDER, detail: said }
   }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {
     const said = `the gateway says a fee of ${formatRupees(fee)}, but the payout has ${formatRupees(payout.fee)}`
@@ -327,9 +327,9 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
 }
 
 /** The kind of an anomaly about an order besides the known one. */
-const ANOTHER_ORDER = 'order-id-mismatch'
+export const ANOTHER_ORDER = 'order-id-mismatch'
 
-/** Who sent it once knows of one order, so the other one settles nothing; but the failure of one is no longer the end. */
+/** A payout that was sent once should have one order. The other one settles nothing, but the failure of one is no longer the end. */
 const withAnotherOrder = (payout: Payout): Payout =>
   isEnd(payout.state) ? payout : { ...shown(payout), orderBesides: true }
 

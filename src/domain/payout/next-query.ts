@@ -52,8 +52,8 @@ export const awaitAnswer = (payout: Payout, now: Instant): Payout =>
   mayWait(payout) ? { ...payout, ready: false, dueAt: payout.deadline, askedAt: now } : payout
 
 /**
- * The same payout after an answer by which it may be sent: one that counts, to a query made after the question was opened; before its first attempt any does. A
- * back-off ends before the deadline, an open question does not.
+ * The same payout after an answer by which it may be sent: one that counts (before its first attempt any does), to a query made
+ * after the question was opened. A back-off ends before the deadline, an open question does not.
  */
 export function answered(payout: Payout, { askedAt, counts }: CountedAnswer): Payout {
   const isAnswer = (counts || payout.attempt === 0) && (payout.askedAt === null || askedAt > payout.askedAt)

@@ -2,6 +2,7 @@ import { unreadableFields } from '../anomaly-details.ts'
 import type { Exchange } from '../evidence.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
+import { ANOTHER_ORDER } from './apply-evidence.ts'
 import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
@@ -39,7 +40,7 @@ function recorded(
   const { exchange } = answer
   const knownId = payout.agentpayOrderId
   const besides = (detail: string): Decision => {
-    const told = anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
+    const told = anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
     return isEnd(payout.state)
       ? told
       : { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
@@ -58,7 +59,7 @@ function recorded(
       )
     if (answer.kind === 'accepted' && mayBeAnotherOrder(payout)) {
       const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), but it is not known which order of this payout was ${payout.state}`
-      return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
+      return anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
     }
     const isEarlier = attempt === null || attempt < payout.attempt
     // An order without a number may be the latest attempt's, unless the answer is to an earlier one.

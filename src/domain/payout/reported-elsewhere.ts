@@ -8,6 +8,9 @@ import type { Decision, Payout } from './payout.ts'
 import { isEnd } from './states.ts'
 import { anomaly } from './transition.ts'
 
+/** The kind of the anomaly. */
+export const OTHER_ACCOUNT = 'other-account'
+
 /** `from`: the accounts it may come from. `accountId`: the one of them at which an attempt was, or may have been, made; null: none. */
 type Elsewhere = { from: readonly string[]; accountId: string | null }
 
@@ -26,7 +29,7 @@ export function reportedElsewhere(
 ): Decision {
   const what = `gateway account ${from.join(', ')} reports an order that was sent to account ${payout.accountId}`
   const detail = withWhatItSays(what, report)
-  const told = anomaly(payout, source, 'other-account', detail, report.exchange)
+  const told = anomaly(payout, source, OTHER_ACCOUNT, detail, report.exchange)
   if (!mayShowOrder(report)) return told
   if (accountId === null) return neverSent(payout, source, detail, report.exchange)
   if (isEnd(payout.state)) return told
