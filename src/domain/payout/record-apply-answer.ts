@@ -102,7 +102,7 @@ function recorded(
       if (!answer.vouched && !queryPolicy.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, queryPolicy, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
-      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && ANOTHER_ALIVE) }
+      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
       return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
@@ -148,7 +148,7 @@ function takenBy(
 }
 
 /** An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order. */
-const ANOTHER_ALIVE = { doubted: true, absenceConfirmed: false }
+const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 
 /**
  * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,
