@@ -5,6 +5,7 @@ import { readAllBatches } from './kafkajs/kafkajs-batches.ts'
 import { socketsUntil } from './kafkajs/kafkajs-ended.ts'
 import { logCreator } from './kafkajs/kafkajs-log.ts'
 import { keepPartitionsWithoutLeader } from './kafkajs/kafkajs-metadata.ts'
+import { encodeRecordsAtOnce } from './kafkajs/kafkajs-records.ts'
 import { goOnToTheNextBroker } from './kafkajs/kafkajs-seed.ts'
 import { stopNegativeTimers } from './kafkajs/kafkajs-timers.ts'
 
@@ -20,6 +21,7 @@ export type KafkaConnection = {
  */
 export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortSignal): Kafka {
   readAllBatches()
+  encodeRecordsAtOnce()
   stopNegativeTimers()
   keepPartitionsWithoutLeader()
   leaveOutAborted()

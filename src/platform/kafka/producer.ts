@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import kafkajs, { type Producer, type TopicMessages } from 'kafkajs'
 import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { crashPoint, type PublisherName } from '../running/crash-points.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { partitioner } from './partitioner.ts'
 import type { OutgoingRecord } from './records.ts'
 
 export interface Publisher {
@@ -165,7 +166,7 @@ type ProducerClient = { producer: Producer; end(): Promise<void> }
 async function connect(connection: KafkaConnection, log: Logger): Promise<ProducerClient> {
   const ended = new AbortController()
   const producer = kafkaFor(connection, log, ended.signal).producer({
-    createPartitioner: Partitioners.DefaultPartitioner,
+    createPartitioner: partitioner,
     allowAutoTopicCreation: false,
     retry: { retries: 0 },
   })

@@ -6,6 +6,7 @@ import { wellFormed } from '../../text/text.ts'
 import type { Instant } from '../running/clock.ts'
 import { type CommitName, crashPoint } from '../running/crash-points.ts'
 import { pause } from '../running/lifecycle.ts'
+import { binaryArray, type ColumnType, isColumnType } from './binary-arrays.ts'
 
 /** A statement with named parameters: one file each, in the `sql/` of its folder. */
 export type Sql<Params, Row> = {
@@ -20,8 +21,6 @@ export type Sql<Params, Row> = {
 
 /** A piece of statement text that several statements share, such as a list of columns. */
 export type Fragment = { readonly fragment: string }
-
-type ColumnType = 'bigint' | 'bool' | 'bytea' | 'float8' | 'int' | 'jsonb' | 'smallint' | 'text' | 'uuid'
 
 /**
  * Rows passed to a statement as one parameter, which becomes a table with a column for each field named here.
@@ -60,8 +59,23 @@ export function sql<Params, Row = never>(
   }
   const text = parts.reduce((all, part, i) => all + textOf(holes[i - 1] as Hole<Params>) + part)
   const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
-  const readers = keys.map((key) => readerOf<Params>(key))
-  return { text, keys, name, values: (params) => readers.map((read) => storable(read(params))) }
+  const types = arrayTypes(text)
+  const readers = keys.map((key, i) => {
+    const read = readerOf<Params>(key)
+    const type = types.get(i + 1)
+    return (params: Params) => storable(read(params), type)
+  })
+  return { text, keys, name, values: (params) => readers.map((read) => read(params)) }
+}
+
+/** The placeholders that the statement casts to an array, with the type of its elements. */
+function arrayTypes(text: string): ReadonlyMap<number, ColumnType> {
+  const casts = text.matchAll(/\$(\d+)::(\w+)\[\]/g)
+  return new Map(
+    [...casts].flatMap(([, place, type = '']) =>
+      isColumnType(type) ? [[Number(place), type] as const] : [],
+    ),
+  )
 }
 
 const keyOf = ({ rows }: { rows: string }, field: string): string => `${rows}.${field}`
@@ -293,10 +307,14 @@ async function close(pool: pg.Pool): Promise<void> {
   over.abort()
 }
 
-/** Makes any parameter storable: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
-function storable(value: unknown): unknown {
+/**
+ * Makes any parameter storable: PostgreSQL takes any text but a NUL, and the driver would replace half a character. An array
+ * whose elements have a type goes in binary.
+ */
+function storable(value: unknown, type?: ColumnType): unknown {
   if (typeof value === 'string') return wellFormed(value)
-  return Array.isArray(value) ? value.map(storable) : value
+  if (!Array.isArray(value)) return value
+  return (type && binaryArray(value, type)) ?? value.map((each) => storable(each))
 }
 
 const columnNames = new Map<string, readonly string[]>()
