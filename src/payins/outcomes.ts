@@ -1,6 +1,6 @@
 import { UNKEPT } from '../domain/evidence.ts'
 import type { Instant } from '../domain/instant.ts'
-import { applyEvidence, withWhatItSays } from '../domain/payin/apply-evidence.ts'
+import { applyEvidence, besides, withWhatItSays } from '../domain/payin/apply-evidence.ts'
 import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../domain/payin/gateway-answers.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query-answer.ts'
@@ -139,10 +139,8 @@ function decide(
   if (!payin) return odd('unknown-order', 'a signed callback came for a payin that payoutd never created')
   if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {
     const from = accountIds.join(', ')
-    return odd(
-      'other-account',
-      `gateway account ${from} reports a payin that was created at account ${payin.accountId}`,
-    )
+    const detail = `gateway account ${from} reports a payin that was created at account ${payin.accountId}`
+    return besides(payin, report, 'CALLBACK', { kind: 'other-account', detail }, queryPolicy, now)
   }
   const ours = accountIds.map((accountId) => mchIds.get(accountId))
   if (report.mchId !== null && !ours.includes(report.mchId)) {

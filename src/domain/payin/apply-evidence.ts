@@ -55,9 +55,10 @@ function settled(
   }
   if (mismatch) {
     const { kind, detail } = mismatch
+    if (kind === ANOTHER_ORDER) return besides(payin, report, source, { kind, detail }, queryPolicy, now)
     const isPayment = report.status === 'paid' || namesPayment(report)
-    if (!isPayment || isEnd(payin.state) || payin.reason === PAYMENT_NAMED) return odd(kind, detail)
-    const after = askAnew(withPaymentNamed(shown(payin), now), queryPolicy, now)
+    if (!isPayment || isEnd(payin.state) || isLeft(payin)) return odd(kind, detail)
+    const after = askAnew(leftToPerson(shown(payin), PAYMENT_NAMED, now), queryPolicy, now)
     const told = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
     return { ...told, change: { before: payin, after, source, exchange: null } }
   }
@@ -70,9 +71,9 @@ function settled(
     move(asked(become(known, state, now, { reason })))
   const stay = () => move(asked(known))
   if (report.status !== 'paid' && payin.state !== 'paid' && namesPayment(report)) {
-    if (isEnd(payin.state) || payin.reason === PAYMENT_NAMED) return odd(PAYMENT_NAMED, NAMED)
+    if (isEnd(payin.state) || isLeft(payin)) return odd(PAYMENT_NAMED, NAMED)
     const told = anomaly(payin, source, PAYMENT_NAMED, withWhatItSays(NAMED, report), exchange)
-    return { ...told, ...move(askAnew(withPaymentNamed(known, now), queryPolicy, now)) }
+    return { ...told, ...move(askAnew(leftToPerson(known, PAYMENT_NAMED, now), queryPolicy, now)) }
   }
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
   switch (payin.state) {
@@ -92,7 +93,7 @@ function settled(
     case 'open':
     case 'review':
       if (report.status === 'paid') return paid()
-      if (payin.reason === PAYMENT_NAMED) return stay()
+      if (isLeft(payin)) return stay()
       if (report.status === 'failed') return endUnpaid('failed', report.errorMessage ?? 'failed')
       if (payin.state === 'open')
         return source === 'QUERY' && isOver(payin, now) ? endUnpaid('expired', null) : stay()
@@ -107,10 +108,38 @@ function settled(
 const PAYMENT_NAMED = 'payment-named'
 const NAMED = 'the gateway names a UTR or the time of a payment of a payin that it does not call paid'
 
-const withPaymentNamed = (payin: Payin, now: Instant): Payin =>
-  payin.state === 'review'
-    ? { ...payin, reason: PAYMENT_NAMED }
-    : become(payin, 'review', now, { reason: PAYMENT_NAMED })
+/**
+ * Why a payin is in review: the gateway showed an order of it besides the known one, which did not fail. The same ends it, because
+ * the failure of one order says nothing about the other.
+ */
+export const ORDER_BESIDES = 'order-besides'
+/** The kind of an anomaly about such an order. */
+const ANOTHER_ORDER = 'order-id-mismatch'
+
+const isLeft = ({ state, reason }: Payin): boolean =>
+  state === 'review' && (reason === PAYMENT_NAMED || reason === ORDER_BESIDES)
+
+const leftToPerson = (payin: Payin, reason: string, now: Instant): Payin =>
+  payin.state === 'review' ? { ...payin, reason } : become(payin, 'review', now, { reason })
+
+/** What a report of another order of the payin does, at whatever account: it is an anomaly, and leaves an open payin to a person. */
+export function besides(
+  payin: Payin,
+  report: PayinReport,
+  source: 'CALLBACK' | 'QUERY',
+  { kind, detail }: { kind: string; detail: string },
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): PayinDecision {
+  const told = anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange)
+  if (isEnd(payin.state) || report.doubt === 'of-a-request') return told
+  const isAlive = report.status !== 'failed' || namesPayment(report)
+  const isNews = isAlive && !(isLeft(payin) && payin.reason === ORDER_BESIDES)
+  const there = shown(payin)
+  const left = isNews ? askAnew(leftToPerson(there, ORDER_BESIDES, now), queryPolicy, now) : there
+  const after = !isNews && source === 'QUERY' ? askedInVain(left, queryPolicy, now) : left
+  return after === payin ? told : { ...told, change: { before: payin, after, source, exchange: null } }
+}
 
 const namesPayment = ({ utr, paidAt, unreadable = [] }: PayinReport): boolean =>
   utr !== null || paidAt !== null || unreadable.some((field) => /^(channelPayNo|paySuccTime) /.test(field))
@@ -135,15 +164,15 @@ function compare(payin: Payin, report: PayinReport): { kind: string; detail: str
     kind,
     detail: `the gateway says ${theirs}, ours is ${ours}`,
   })
+  if (payin.payOrderId !== null && report.payOrderId !== null && payin.payOrderId !== report.payOrderId) {
+    return differ(ANOTHER_ORDER, report.payOrderId, payin.payOrderId)
+  }
   if (report.amount !== payin.amount) {
     const theirs = report.amount === null ? 'no amount' : formatRupees(report.amount)
     return differ('amount-mismatch', theirs, formatRupees(payin.amount))
   }
   if (report.currency !== null && report.currency !== payin.currency) {
     return differ('currency-mismatch', report.currency, payin.currency)
-  }
-  if (payin.payOrderId !== null && report.payOrderId !== null && payin.payOrderId !== report.payOrderId) {
-    return differ('order-id-mismatch', report.payOrderId, payin.payOrderId)
   }
   return null
 }

@@ -19,7 +19,7 @@ import {
 } from './next-query.ts'
 import { shown } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
-import { hasEarlierOrders, isOfPayment, mayHaveSeveral } from './several-orders.ts'
+import { hasEarlierOrders, isOfPayment, mayBePaidByAnother, mayHaveSeveral } from './several-orders.ts'
 import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
@@ -57,7 +57,8 @@ function settled(
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
-    const there = kind === ANOTHER_ORDER ? withAnotherOrder(payout) : shown(payout)
+    const isBesides = kind === ANOTHER_ORDER || isOfUnknown(payout, report)
+    const there = isBesides ? withAnotherOrder(payout) : shown(payout)
     const after = source === 'QUERY' && isAskedAbout(payout) ? askedInVain(there, queryPolicy, now) : there
     return after === payout
       ? decision
@@ -90,7 +91,10 @@ function settled(
     case 'processing': {
       if (isOfAnother(payout, report)) return odd(ANOTHER_ORDER, anotherOrderText(payout, report))
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
-      const told = ofItsOrder(payout, report)
+      const told = {
+        ...ofItsOrder(payout, report),
+        orderBesides: payout.orderBesides || (hasEarlierOrders(payout) && isOfUnknown(payout, report)),
+      }
       const dueAt = nextQueryAt(queries, queryPolicy, now)
       if (payout.state === 'review' && (now >= payout.deadline || payout.reason === END_PUBLISHED))
         return change(payout, shown(payout), source, exchange)
@@ -119,7 +123,8 @@ export const reportedThereText = (status: OrderReport['status']): string =>
 
 /** What a report does to a payout whose order the gateway cannot have: see `cannotBeThere`. */
 export function reportedThere(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Decision {
-  return neverSent(payout, source, withWhatItSays(reportedThereText(report.status), report), report.exchange)
+  const detail = withWhatItSays(reportedThereText(report.status), report)
+  return neverSent(payout, source, detail, report.exchange, 'order')
 }
 
 /** `detail` with the facts of the report. */
@@ -133,7 +138,7 @@ type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 /** What is known of the order that is paid: what is known of another order of the payout is not about this payment. */
 function paidAs(payout: Payout, report: OrderReport): ReportedFields {
   // An attempt that was turned away is not paid, so without doubt the payment is of the latest.
-  const isOfIt = !payout.doubted || isAboutItsOrder(payout, report)
+  const isOfIt = !mayBePaidByAnother(payout) || isAboutItsOrder(payout, report)
   const { agentpayOrderId, fee, utr } = isOfIt ? toldBefore(payout) : TOLD_NOTHING
   return {
     agentpayOrderId: report.agentpayOrderId ?? agentpayOrderId,
@@ -175,7 +180,7 @@ function completed(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QU
     return saidOtherwise === 'alive' && source === 'QUERY' ? { ...payout, saidOtherwise: null } : payout
   }
   if (payout.state !== 'paid' || status !== 'success') return payout
-  if (payout.doubted && namesAnother(payout, report)) return payout
+  if (mayBePaidByAnother(payout) && namesAnother(payout, report)) return payout
   const told = {
     agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,
     fee: payout.fee ?? fee,
@@ -201,7 +206,7 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   if (status !== 'success') return null
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
     return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, but the payout has ${payout.utr}` }
-  if (payout.doubted && namesAnother(payout, report)) {
+  if (mayBePaidByAnother(payout) && namesAnother(payout, report)) {
     const named = agentpayOrderId ?? (utr === null ? null : `UTR ${utr}`)
     const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
     return named === null ? null : { kind: ANOTHER_ORDER, detail: said }
@@ -288,7 +293,11 @@ function failedInDoubt(
   if (ofAnother) return askedInVain(payout, queryPolicy, now)
   const after = nothingAlive(payout, { askedAt, counts: true }, queryPolicy, now)
   if (after) return { ...after, refusal }
-  const isAnyAlive = payout.orderBesides || (payout.orderShown && payout.agentpayOrderId === null)
+  const isAnyAlive =
+    payout.orderBesides ||
+    // An attempt that the ledger lost may be alive at any account.
+    payout.accountId === null ||
+    (payout.orderShown && payout.agentpayOrderId === null)
   return queryPolicy.resendWhenAbsent && !isAnyAlive
     ? become(payout, 'failed', failed)
     : become(payout, 'review', { reason: 'failed-in-doubt' })
@@ -312,16 +321,16 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   if (payout.orderNo !== report.mchOrderNo) {
     return { kind: 'order-mismatch', detail: 'the order number is of another attempt series' }
   }
+  // If the payout was sent again, the gateway may have more than one order of it.
+  if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
+    return { kind: ANOTHER_ORDER, detail: anotherOrderText(payout, report) }
+  }
   if (report.amount !== payout.amount) {
     const says = report.amount === null ? 'no amount' : formatRupees(report.amount)
     return {
       kind: 'amount-mismatch',
       detail: `the gateway says ${says}, ours is ${formatRupees(payout.amount)}`,
     }
-  }
-  // If the payout was sent again, the gateway may have more than one order of it.
-  if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
-    return { kind: ANOTHER_ORDER, detail: anotherOrderText(payout, report) }
   }
   return null
 }
@@ -338,10 +347,14 @@ const anotherOrderText = (payout: Payout, report: OrderReport): string =>
 
 /** Whether a report of failure may be about one order of its payout, while another may be alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
-  if (payout.doubted || payout.orderBesides) return true
+  if (mayBePaidByAnother(payout)) return true
   if (!hasEarlierOrders(payout)) return false
   return agentpayOrderId === null || agentpayOrderId !== payout.agentpayOrderId
 }
+
+/** It names an order while none is known: whether it is that of the latest attempt only the answer to that tells. */
+const isOfUnknown = (payout: Payout, report: OrderReport): boolean =>
+  payout.agentpayOrderId === null && report.agentpayOrderId !== null
 
 const isOfAnother = (payout: Payout, report: OrderReport): boolean =>
   payout.agentpayOrderId !== null &&

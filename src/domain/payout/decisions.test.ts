@@ -788,9 +788,11 @@ describe('a callback or a query result', () => {
   })
 
   test('an attempt that the ledger lost may be alive, so a payout that has not ended is doubted', () => {
-    const lost = neverSent(given('submitting'), 'APPLY', 'another attempt was answered', exchange)
+    const lost = neverSent(given('submitting'), 'APPLY', 'another attempt was answered', exchange, 'attempt')
     assert.equal(absorbed(lost).doubted, true)
-    assert.ok(!('change' in neverSent(given('paid'), 'APPLY', 'another attempt was answered', exchange)))
+    assert.ok(
+      !('change' in neverSent(given('paid'), 'APPLY', 'another attempt was answered', exchange, 'attempt')),
+    )
     const sent = {
       version: 5,
       fromState: 'queued',

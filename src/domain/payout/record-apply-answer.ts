@@ -2,6 +2,7 @@ import { unreadableFields } from '../anomaly-details.ts'
 import type { Exchange } from '../evidence.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
+import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import { ANOTHER_ORDER } from './apply-evidence.ts'
 import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
@@ -9,6 +10,7 @@ import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
+import { mayBePaidByAnother } from './several-orders.ts'
 import { endedUnpaid, isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
@@ -58,8 +60,8 @@ function recorded(
         exchange,
       )
     if (answer.kind === 'accepted' && mayBeAnotherOrder(payout)) {
-      const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), but it is not known which order of this payout was ${payout.state}`
-      return anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
+      const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), but it is not known which order of this payout was ${isEnd(payout.state) ? payout.state : 'published'}`
+      return besides(detail)
     }
     const isEarlier = attempt === null || attempt < payout.attempt
     // An order without a number may be the latest attempt's, unless the answer is to an earlier one.
@@ -191,11 +193,15 @@ function refusedInDoubt(
 }
 
 /**
- * The gateway accepts an order after an end whose order is unknown: it may pay this order as well. An attempt that was
- * turned away is not paid, so a payment belongs to the other order.
+ * The gateway accepts an order after an end, or a published one, whose order is unknown: it may pay this order as well. An
+ * attempt that was turned away is not paid, so a payment belongs to the other order.
  */
-const mayBeAnotherOrder = ({ state, agentpayOrderId, doubted, turnedAway }: Payout): boolean =>
-  isEnd(state) && agentpayOrderId === null && (doubted || (turnedAway && state !== 'paid'))
+const mayBeAnotherOrder = (payout: Payout): boolean => {
+  const { state, reason, agentpayOrderId, turnedAway } = payout
+  if (agentpayOrderId !== null) return false
+  if (!isEnd(state)) return reason === END_PUBLISHED
+  return mayBePaidByAnother(payout) || (turnedAway && state !== 'paid')
+}
 
 /** A callback came first: the answer adds only the fields that the callback left out. */
 function overtaken(payout: Payout, answer: ApplyAnswer): Payout {

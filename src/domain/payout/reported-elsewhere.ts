@@ -27,14 +27,17 @@ export function reportedElsewhere(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
-  const what = `gateway account ${from.join(', ')} reports an order that was sent to account ${payout.accountId}`
+  const where = payout.accountId === null ? 'not sent there' : `sent to account ${payout.accountId}`
+  const what = `gateway account ${from.join(', ')} reports an order that was ${where}`
   const detail = withWhatItSays(what, report)
   const told = anomaly(payout, source, OTHER_ACCOUNT, detail, report.exchange)
   if (!mayShowOrder(report)) return told
-  if (accountId === null) return neverSent(payout, source, detail, report.exchange)
+  if (accountId === null) return neverSent(payout, source, detail, report.exchange, 'order-besides')
   if (isEnd(payout.state)) return told
   const decision = applyEvidence(withOrderBesides(payout), report, source, inconclusive(queryPolicy), now)
   const { after = withOrderBesides(payout), exchange = null } = 'change' in decision ? decision.change : {}
-  const reported = after.state === 'paid' ? { ...after, accountId } : shown(after)
+  const { agentpayOrderId, fee, utr } = payout
+  const reported =
+    after.state === 'paid' ? { ...after, accountId } : { ...shown(after), agentpayOrderId, fee, utr }
   return { ...told, change: { before: payout, after: reported, source, exchange } }
 }

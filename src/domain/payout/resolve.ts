@@ -3,7 +3,7 @@ import { scrub, scrubName, words } from '../mask.ts'
 import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import type { Change, Payout } from './payout.ts'
 import { type GatewayPromises, withdrawnCode } from './send-again.ts'
-import { isOfPayment } from './several-orders.ts'
+import { isOfPayment, mayBePaidByAnother } from './several-orders.ts'
 import type { State } from './states.ts'
 import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 
@@ -127,7 +127,7 @@ export function resolve(
       // The order that is known may be another one than was paid. What a published payment left known is that payment's.
       const unnamed =
         payout.reason !== END_PUBLISHED &&
-        payout.doubted &&
+        mayBePaidByAnother(payout) &&
         !isOfPayment(payout, { agentpayOrderId: null, utr })
       const known = unnamed ? { agentpayOrderId: null, fee: null } : {}
       return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)
@@ -193,8 +193,9 @@ function risk(
   from: Instant,
 ): ResolveRefusal | null {
   if (confirmedAbsentBy === null) {
-    const { agentpayOrderId, orderShown, accountId, doubted } = payout
-    if (agentpayOrderId !== null || orderShown) return { kind: 'gateway-had-it', agentpayOrderId }
+    const { agentpayOrderId, orderShown, orderBesides, accountId, doubted } = payout
+    if (agentpayOrderId !== null || orderShown || orderBesides)
+      return { kind: 'gateway-had-it', agentpayOrderId }
     if (accountId !== null && accountId !== terms.accountId) return { kind: 'sent-elsewhere', accountId }
     if (doubted && accountId === null) return { kind: 'account-not-known' }
     if (!terms.duplicatesRefused || withdrawnCode(payout, terms) !== null)

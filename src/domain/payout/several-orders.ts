@@ -9,8 +9,15 @@ import type { Payout } from './payout.ts'
 export const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
   turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
 
-/** Whether the gateway may have more than one order of a payout. */
-export const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
+/** Whether an order besides that of the latest attempt may be alive, and so be the one that is paid. */
+export const mayBePaidByAnother = ({
+  doubted,
+  orderBesides,
+}: Pick<Payout, 'doubted' | 'orderBesides'>): boolean => doubted || orderBesides
+
+/** Whether the gateway may have more than one order of a payout, alive or not. */
+export const mayHaveSeveral = (payout: Payout): boolean =>
+  mayBePaidByAnother(payout) || hasEarlierOrders(payout)
 
 /** What names an order or its payment. */
 type OrderNames = Pick<Payout, 'agentpayOrderId' | 'utr'>

@@ -2,22 +2,58 @@ import type { Decisions } from '../decisions.ts'
 import type { Exchange, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { reportedElsewhere } from '../payout/reported-elsewhere.ts'
 import { isEnd } from '../payout/states.ts'
 import { become, cannotBeThere, change } from '../payout/transition.ts'
 
 /** What a report of the gateway does to a payout of a restored ledger. `sent`: the ledger had lost that it was sent. */
 export type RestoredPayout = { decisions: Decision[]; after: Payout; sent: boolean }
 
+/** An order that one of the accounts has. */
+export type FoundAt = { accountId: string; report: OrderReport }
+
+/**
+ * What the orders do to a payout that the accounts reported to a recovery: `found`, and then `others`, at other accounts.
+ * `accountId`: the only account that may have it; null: any of several.
+ */
+export function applyReportsAfterRestore(
+  payout: Payout,
+  { found, others }: { found: FoundAt; others: readonly FoundAt[] },
+  { accountId: sole, queryPolicy }: { accountId: string | null; queryPolicy: QueryPolicy },
+  note: string,
+  decisions: Pick<Decisions, 'applyEvidence'>,
+  now: Instant,
+): RestoredPayout {
+  const isElsewhere =
+    isEnd(payout.state) &&
+    payout.accountId !== found.accountId &&
+    (payout.accountId !== null || (sole === null && found.report.status !== 'success'))
+  const first = isElsewhere
+    ? { decisions: [], after: payout, sent: false }
+    : applyReport(payout, { ...found, isSole: sole !== null }, note, decisions, queryPolicy, now)
+  const all = [...first.decisions]
+  let { after } = first
+  for (const { accountId, report } of [...(isElsewhere ? [found] : []), ...others]) {
+    const at = { from: [accountId], accountId }
+    const decision = reportedElsewhere(after, report, 'QUERY', at, queryPolicy, now)
+    if ('change' in decision) after = decision.change.after
+    all.push(decision)
+  }
+  return { decisions: all, after, sent: first.sent }
+}
+
 /**
  * If the gateway has an order, the payout was sent, whatever the ledger knows: that attempt counts again. Then the report is
  * applied as to any doubted payout, because the ledger may lack later attempts too, so the failure of this order is no end.
- * payoutd never sends again what the report leaves open (a failure, another amount). If the gateway refuses duplicates
- * (`queryPolicy`), payoutd asks about a failed order; else a person decides, even while it is under way.
+ * If those may have gone to another account, nothing but a payment or a person ends it. payoutd never sends again what the report
+ * leaves open (a failure, another amount). If the gateway refuses duplicates (`queryPolicy`), payoutd asks about a failed order;
+ * else a person decides, even while it is under way.
  */
-export function applyReportAfterRestore(
+function applyReport(
   payout: Payout,
-  { report, accountId }: { report: OrderReport; accountId: string },
+  { report, accountId, isSole }: FoundAt & { isSole: boolean },
   note: string,
   { applyEvidence: settle }: Pick<Decisions, 'applyEvidence'>,
   queryPolicy: QueryPolicy,
@@ -25,12 +61,11 @@ export function applyReportAfterRestore(
 ): RestoredPayout {
   const sent = cannotBeThere(payout)
   const attempt = payout.attempt + (sent ? 1 : 0)
-  const attempted = isEnd(payout.state)
-    ? { ...payout, attempt, accountId }
-    : {
-        ...{ ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, notFoundCount: 0 },
-        orderBesides: payout.orderBesides || (payout.accountId !== null && payout.accountId !== accountId),
-      }
+  const there = { ...payout, attempt, accountId }
+  const isMoved = payout.accountId !== null && payout.accountId !== accountId
+  const doubted = { ...there, doubted: true, absenceConfirmed: false, notFoundCount: 0 }
+  const open = isMoved || !isSole ? withOrderBesides(doubted) : doubted
+  const attempted = isEnd(payout.state) ? there : open
   const decisions = [change(payout, attempted, 'OPERATOR', sent ? { note } : null)]
   const settled = settle(attempted, report, 'QUERY', queryPolicy, now)
   decisions.push(settled)

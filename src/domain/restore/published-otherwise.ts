@@ -1,3 +1,4 @@
+import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
@@ -101,12 +102,11 @@ function isOfKnownAttempt(
   )
 }
 
-/** In review for a person, under a version above all published ones. */
+/** In review for a person, under a version above all published ones. The order that was published may be another one. */
 const unsettled = (payout: Payout, highest: number): Payout => ({
-  ...payout,
+  ...withOrderBesides(payout),
   ...{ state: 'review', reason: END_PUBLISHED, version: Math.max(payout.version, highest) + 1 },
-  ...{ unreported: false, saidOtherwise: null, utr: null },
-  ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
+  ...{ unreported: false, saidOtherwise: null, utr: null, attempt: Math.max(1, payout.attempt) },
 })
 
 export const withUtr = (utr: string | null): string => (utr === null ? '' : `, UTR ${utr}`)

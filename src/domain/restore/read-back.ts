@@ -2,7 +2,7 @@ import { type HoldReason, isHoldReason } from '../commands/holds.ts'
 import { awaitsRefusal } from '../commands/refused.ts'
 import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from '../payout/cancel.ts'
-import { ORDER_SHOWN } from '../payout/order-shown.ts'
+import { ORDER_SHOWN, withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { NOT_FOUND } from '../payout/record-query-answer.ts'
 import { RESENT } from '../payout/resolve.ts'
@@ -262,16 +262,20 @@ const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTran
 function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decision {
   const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost and cannot take over`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
-  const { state, reason } = payout
+  // A payment that was published shows an order, which may be another than the known one.
+  const there = end.status === 'paid' ? withOrderBesides(payout) : payout
+  const moved = (after: Payout) => ({ ...told, ...change(payout, after, 'OPERATOR', { note: detail }) })
+  const { state, reason, version } = payout
   if (state === 'processing' || (state === 'review' && reason === END_PUBLISHED))
-    return isOtherwise ? { ...told, ...toldAgain(payout) } : told
+    return moved(isOtherwise ? { ...there, version: version + 1 } : there)
   const known = {
-    doubted: payout.doubted || payout.attempt > 0,
+    ...there,
+    doubted: there.doubted || payout.attempt > 0,
     ...(end.status === 'paid' && { agentpayOrderId: end.agentpayOrderId, fee: end.fee, utr: null }),
   }
-  const after: Payout =
+  return moved(
     state === 'review'
-      ? { ...payout, ...known, reason: END_PUBLISHED, version: payout.version + 1 }
-      : become(payout, 'review', { ...known, reason: END_PUBLISHED })
-  return { ...told, ...change(payout, after, 'OPERATOR', { note: detail }) }
+      ? { ...known, reason: END_PUBLISHED, version: version + 1 }
+      : become(known, 'review', { reason: END_PUBLISHED }),
+  )
 }

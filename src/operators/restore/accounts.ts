@@ -1,7 +1,8 @@
-import type { Exchange, OrderReport } from '../../domain/evidence.ts'
+import type { Exchange } from '../../domain/evidence.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
+import type { FoundAt } from '../../domain/restore/apply-report.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { orderAt } from './sql/list.ts'
 
@@ -60,15 +61,13 @@ function strictest(accounts: Accounts['accounts']): QueryPolicy {
   }
 }
 
-/** An order that one of the accounts has. */
-export type FoundAt = { accountId: string; report: OrderReport }
-
 /**
- * What all accounts report about one payout. `failed`: the first of its orders, if no account has one that did not fail;
- * `unconfirmed`: an account reported that it has none, but it finds nothing that is known to exist.
+ * What all accounts report about one payout. `alive`: an account has an order that did not fail, the paid one first; `failed`: all
+ * orders failed; `others`: the orders besides. `unconfirmed`: an account reported that it has none, but it finds nothing that is
+ * known to exist.
  */
 export type AccountAnswers =
-  | { kind: 'alive' | 'failed'; found: FoundAt }
+  | { kind: 'alive' | 'failed'; found: FoundAt; others: readonly FoundAt[] }
   | { kind: 'absent'; exchange: Exchange }
   | { kind: 'silent' }
   | { kind: 'unconfirmed' }
@@ -84,31 +83,37 @@ export async function askAccounts(
   db: Database,
 ): Promise<AccountAnswers> {
   const isKnown = (account: AskedAccount) => account.accountId === payout.accountId
-  let alive: FoundAt | null = null
-  let failed: FoundAt | null = null
+  const all: FoundAt[] = []
   let absent: Exchange | null = null
+  let isSilent = false
+  let isUnconfirmed = false
   for (const account of accounts.toSorted((one, other) => Number(isKnown(other)) - Number(isKnown(one)))) {
     const { accountId } = account
     const answer = await account.query(orderNo)
-    if (answer.kind === 'unknown') return alive ? { kind: 'alive', found: alive } : { kind: 'silent' }
-    if (answer.kind === 'found') {
+    if (answer.kind === 'unknown') {
+      isSilent = true
+    } else if (answer.kind === 'found') {
       account.presenceCheck.found(orderNo)
-      const found = { accountId, report: answer.report }
-      if (answer.report.status === 'success') return { kind: 'alive', found }
-      if (answer.report.status === 'failed') failed ??= found
-      else alive ??= found
-      continue
+      all.push({ accountId, report: answer.report })
+      if (answer.report.status === 'success' && answer.report.amount === payout.amount) break
+    } else {
+      // The ledger may know of no order at an account that it does not know to have been used.
+      const isUnused =
+        payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
+      if (!isUnused && !(await account.presenceCheck.holds())) isUnconfirmed = true
+      absent = answer.exchange
     }
-    // The ledger may know of no order at an account that it does not know to have been used.
-    const isUnused =
-      payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
-    if (!alive && !isUnused && !(await account.presenceCheck.holds())) return { kind: 'unconfirmed' }
-    absent = answer.exchange
   }
-  if (alive) return { kind: 'alive', found: alive }
-  if (failed) return { kind: 'failed', found: failed }
+  const [found, ...others] = all.toSorted((one, other) => weight(other) - weight(one))
+  if (found && found.report.status !== 'failed') return { kind: 'alive', found, others }
+  if (isSilent) return { kind: 'silent' }
+  if (isUnconfirmed) return { kind: 'unconfirmed' }
+  if (found) return { kind: 'failed', found, others }
   return absent ? { kind: 'absent', exchange: absent } : { kind: 'silent' }
 }
+
+const weight = ({ report: { status } }: FoundAt): number =>
+  status === 'success' ? 2 : Number(status !== 'failed')
 
 const knowsOrderAt = async ({ accountId }: AskedAccount, { merchantId }: Payout, db: Database) =>
   (await db.run(orderAt, { merchantId, accountId })).length > 0

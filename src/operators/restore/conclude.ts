@@ -9,7 +9,7 @@ import { isEnd } from '../../domain/payout/states.ts'
 import { become } from '../../domain/payout/transition.ts'
 import {
   applyAbsenceAfterRestore,
-  applyReportAfterRestore,
+  applyReportsAfterRestore,
   type RestoredPayout,
 } from '../../domain/restore/apply-report.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
@@ -56,7 +56,7 @@ export async function conclude(
     const { decisions, after, sent } =
       said.kind === 'failed' && where.isAway
         ? leftAsItIs(payout, where)
-        : applyReportAfterRestore(payout, said.found, note, deps.decisions, where.queryPolicy, tx.now)
+        : applyReportsAfterRestore(payout, said, where, note, deps.decisions, tx.now)
     await storeDecisions(tx, ledger, decisions)
     if (sent) await recordLostAttempt(tx, payout)
     const { merchantId, payoutId } = payout
@@ -123,8 +123,7 @@ async function absent(
   const { merchantId, payoutId, state } = payout
   if (isEnd(state)) return []
   const left = where.lacking === null ? [] : [leftUnasked(payout, where)]
-  const isAnywhere = where.accountId === null
-  const mayBeAlive = sent || (isAnywhere && payout.accountId === null && payout.doubted)
+  const mayBeAlive = sent || (payout.accountId === null && payout.doubted)
   // The person who decides about it wants to know that the gateway has no such order.
   if (state === 'review' || (mayBeAlive && where.lacking === null)) {
     // If the gateway had the order once and does not find it now, payoutd may be asking the wrong account.

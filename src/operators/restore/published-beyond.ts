@@ -1,58 +1,110 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
+import { type PublishedTransition, transitionIn } from '../../domain/restore/published-story.ts'
+import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { topicKey } from '../../messages/messages.ts'
-import type { ReadBackDeps } from './read-back-published.ts'
+import type { Decoded } from '../../platform/registry/codec.ts'
+import { publishedAnomaly } from './anomalies.ts'
+import { lackedOf } from './lacking-transitions.ts'
+import { messageIn, type ReadBackDeps } from './read-back-published.ts'
+import { lacksAnomaly } from './sql/anomalies.ts'
 import { merchantsBeside } from './sql/fence.ts'
 import { lacksPublished } from './sql/read-back-published.ts'
 
-type Version = PayoutKey & { version: number }
-
 const PAGE = 2_000
 
-/**
- * A payout, in words, of which more was published than the ledger has; null: there is none. Kafka outlives a failover, and
- * payoutd publishes nothing before it is committed, so this shows what the new server lacks even if no evidence has arrived
- * since. It does not count what was published and lost in an earlier failover that payoutd already knows of. Reads both topics
- * whole, and changes nothing. Throws if Kafka cannot be read.
- */
-export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps): Promise<string | null> {
-  const merchants = await ledger.db.run(merchantsBeside, { merchantIds: [] })
-  const prefixes = merchants.map(({ merchantId }) => topicKey(merchantId, ''))
-  let found: string | null = null
-  let page = new Map<string, Version>()
-  const compare = async () => {
-    const wanted = [...page.values()]
-    page = new Map()
-    const [lacking] = await ledger.db.run(lacksPublished, {
-      merchantIds: wanted.map(({ merchantId }) => merchantId),
-      payoutIds: wanted.map(({ payoutId }) => payoutId),
-      versions: wanted.map(({ version }) => version),
-    })
-    found = lacking ? inWords(lacking) : null
-  }
-  for (const topic of [ledger.topics.results, ledger.topics.events]) {
-    await readTopic(topic, async ({ key, value }) => {
-      if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-      const decoded = await codec.decode(value)
-      if (decoded.kind === 'undecodable')
-        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
-      const { merchantId, payoutId, version } = decoded.value as Version
-      const whose = keyOf({ merchantId, payoutId })
-      const known = page.get(whose)
-      if (known && known.version >= version) return
-      page.set(whose, { merchantId, payoutId, version })
-      if (page.size === PAGE) await compare()
-    })
-    if (found === null) await compare()
-  }
-  return found
+/** Compares what was published with the ledger, a page at a time. */
+type Comparison = {
+  note: (decoded: Decoded, topic: string) => void
+  size: () => number
+  /** What the ledger lacks of what was noted, in words; null: nothing. */
+  lacking: () => Promise<string | null>
 }
 
-const inWords = ({
-  merchantId,
-  payoutId,
+/**
+ * What was published and the ledger lacks, in words: a version of a payout, another state under a version, or an anomaly. Null:
+ * there is nothing. Kafka outlives a failover, and payoutd publishes nothing before it is committed, so this shows what the new
+ * server lacks even if no evidence has arrived since. It does not count what was published and lost in an earlier failover that
+ * payoutd already knows of. Reads the topics whole, and changes nothing. Throws if Kafka cannot be read.
+ */
+export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps): Promise<string | null> {
+  const { db, topics } = ledger
+  const merchants = await db.run(merchantsBeside, { merchantIds: [] })
+  const prefixes = merchants.map(({ merchantId }) => topicKey(merchantId, ''))
+  let found: string | null = null
+  for (const [topic, comparison] of [
+    [topics.results, versions(db)],
+    [topics.events, versions(db)],
+    [topics.anomalies, anomalies(db)],
+  ] as const) {
+    await readTopic(topic, async ({ key, value }) => {
+      if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
+      comparison.note(await codec.decode(value), topic)
+      if (comparison.size() >= PAGE) found = await comparison.lacking()
+    })
+    found ??= await comparison.lacking()
+    if (found !== null) return found
+  }
+  return null
+}
+
+type Runs = Pick<ReadBackDeps['ledger']['db'], 'run'>
+type Told = PayoutKey & { transition: PublishedTransition }
+
+function versions(db: Runs): Comparison {
+  let told: Told[] = []
+  return {
+    size: () => told.length,
+    note(decoded, topic) {
+      if (decoded.kind === 'undecodable')
+        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
+      const { merchantId, payoutId } = decoded.value as PayoutKey
+      told.push({ merchantId, payoutId, transition: transitionIn(messageIn(decoded)) })
+    },
+    async lacking() {
+      const page = told
+      told = []
+      const highest = new Map<string, Told>()
+      for (const each of page) {
+        const known = highest.get(keyOf(each))
+        if (!known || known.transition.version < each.transition.version) highest.set(keyOf(each), each)
+      }
+      const [beyond] = await db.run(lacksPublished, {
+        merchantIds: [...highest.values()].map(({ merchantId }) => merchantId),
+        payoutIds: [...highest.values()].map(({ payoutId }) => payoutId),
+        versions: [...highest.values()].map(({ transition }) => transition.version),
+      })
+      if (beyond) return versionInWords(beyond)
+      const [other] = await lackedOf(db, page)
+      return other ? otherInWords(other) : null
+    },
+  }
+}
+
+function anomalies(db: Runs): Comparison {
+  const told = new Map<string, { anomalyId: string; merchantId: string }>()
+  return {
+    size: () => told.size,
+    note(decoded, topic) {
+      const { id, told: anomaly } = publishedAnomaly(decoded, topic)
+      if (anomaly.detail !== BEYOND) told.set(id, { anomalyId: id, merchantId: anomaly.merchantId })
+    },
+    async lacking() {
+      const page = [...told.values()]
+      told.clear()
+      const [lacked] = await db.run(lacksAnomaly, { anomalies: page })
+      return lacked ? `anomaly ${lacked.anomalyId} was published, and the ledger does not have it` : null
+    },
+  }
+}
+
+const versionInWords = ({
   published,
   version,
+  ...key
 }: PayoutKey & { published: number; version: number | null }) =>
-  `payout ${payoutId} of ${merchantId} was published as version ${published}, and the ledger ` +
+  `payout ${key.payoutId} of ${key.merchantId} was published as version ${published}, and the ledger ` +
   (version === null ? 'does not have it' : `has version ${version}`)
+
+const otherInWords = ({ transition: { version, toState }, ...key }: Told) =>
+  `payout ${key.payoutId} of ${key.merchantId} was published as ${toState} (version ${version}), which its history does not have`

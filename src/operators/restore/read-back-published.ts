@@ -123,7 +123,7 @@ async function* openOf(merchantId: string, { db }: Ledger) {
   }
 }
 
-function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
+export function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
   const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as PublishedRecord
   const told = {
     ...{ version, evidence, orderNo: mchOrderNo, amount: paise(amount), currency, at: occurredAt },

@@ -405,7 +405,7 @@ describe('answers that a recovery received before the ledger was set back once m
     const shown = (payoutId: string) =>
       storeEvidence({ ledger, log: silentLogger }, 'settle payouts', async (tx) => {
         const [payout] = await lockPayouts(tx, [{ merchantId: 'acme', payoutId }])
-        return () => [neverSent(payout ?? assert.fail(), 'CALLBACK', 'it was sent', null)]
+        return () => [neverSent(payout ?? assert.fail(), 'CALLBACK', 'it was sent', null, 'attempt')]
       })
     const counts = async () =>
       Object.fromEntries(
@@ -650,7 +650,7 @@ test('a merchant without a known order, whose recovery cannot end, continues onc
   assert.equal((await recover()).kind, 'open')
   assert.match((await lowerFence('acme', WHO, ledger)).kept ?? '', /--nothing-lost --merchant/)
   const ofItAlone = { ...WHO, isNamed: true }
-  const shown = neverSent(await payoutNow(ledger, 'waits'), 'CALLBACK', 'it is paid', null)
+  const shown = neverSent(await payoutNow(ledger, 'waits'), 'CALLBACK', 'it is paid', null, 'attempt')
   await db.transaction('test', (tx) => storeDecisions(tx, ledger, [shown]))
   assert.match((await lowerFence('acme', ofItAlone, ledger)).kept ?? '', /asha raised the fence/)
   await db.run(sql<object>`delete from anomalies`, {})

@@ -134,7 +134,8 @@ function foreign(payout: Payout, { attempt, answer }: ApplyOutcome, isKnown: boo
     ? 'the ledger has another attempt under that number'
     : 'the ledger has no such attempt'
   const detail = `the gateway answered attempt ${attempt} (${answer.kind}), but ${known}`
-  return neverSent(payout, 'APPLY', detail, answer.exchange)
+  const order = payout.attempt > 0 ? 'order-besides' : 'order'
+  return neverSent(payout, 'APPLY', detail, answer.exchange, showsOrder(answer) ? order : 'attempt')
 }
 
 /** The ledger has lost even the command, which intake reads again. */

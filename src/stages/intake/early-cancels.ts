@@ -1,4 +1,5 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
+import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
@@ -90,7 +91,8 @@ export async function fenceReported(
   tx: Transaction,
   payouts: readonly Payout[],
 ): Promise<ReadonlySet<string>> {
-  const reported = await tx.run(reportedOrders, { orders: payouts })
+  const but = IN_DOUBT['of-a-request'].kind
+  const reported = await tx.run(reportedOrders, { orders: payouts, but })
   const reason = 'the ledger was set back: the gateway reported an order before its command came'
   for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
     await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
@@ -130,6 +132,7 @@ export async function applyEarlyCancels(
         'COMMAND',
         'the gateway reported this order before its command came',
         null,
+        'order',
       )
       if ('change' in sent) after = sent.change.after
       decisions.push(sent)

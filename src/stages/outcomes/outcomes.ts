@@ -149,17 +149,39 @@ function decide(
   if (!known) return unknownOrder(evidence)
   const from = accountsOf(evidence)
   const report = reportIn(evidence)
+  const accountId = attemptsAt(known, from)
+  const elsewhere = { from, accountId }
   // A query was under way while the payout went on at another account.
   if (isFromElsewhere(known, from)) {
     if (!report) return { nothing: true }
-    const elsewhere = { from, accountId: attemptsAt(known, from) }
     return reportedElsewhere(known, report, evidence.source, elsewhere, queryPolicy, now)
   }
   // An account that reports an order without a known live attempt has that order. A doubted one may have others elsewhere.
   const isToBind = known.accountId === null && !known.doubted && !report?.doubt
-  const payout = isToBind ? { ...known, accountId: from[0] ?? null } : known
-  if (report && mayShowOrder(report) && cannotBeThere(known))
-    return reportedThere(payout, report, evidence.source)
+  const payout = isToBind ? { ...known, accountId: accountId ?? from[0] ?? null } : known
+  if (report && mayShowOrder(report)) {
+    if (cannotBeThere(known)) return reportedThere(payout, report, evidence.source)
+    if (isToBind && known.turnedAway && accountId === null)
+      return reportedElsewhere(known, report, evidence.source, elsewhere, queryPolicy, now)
+  }
+  const decision = reported(evidence, known, payout, decisions, queryPolicy, now)
+  if (!('change' in decision)) return decision
+  // A payment belongs to the account that reported it.
+  const { after } = decision.change
+  if (after.state !== 'paid' || after.accountId !== null) return decision
+  const paid = { ...after, accountId: accountId ?? from[0] ?? null }
+  return { ...decision, change: { ...decision.change, after: paid } }
+}
+
+/** `payout`: as `known`, at the account that reported its order. */
+function reported(
+  evidence: PayoutEvidence,
+  known: Payout,
+  payout: Payout,
+  decisions: Decisions,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Decision {
   if (evidence.source === 'CALLBACK')
     return decisions.applyEvidence(payout, evidence.report, 'CALLBACK', queryPolicy, now)
   const { answer } = evidence
@@ -183,7 +205,7 @@ const isFromElsewhere = ({ accountId }: Payout, from: readonly string[]): boolea
 /** The first of these accounts at which, as far as the ledger knows, an attempt of the payout may have been made; null: none. */
 type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => string | null
 
-/** Looks up the attempts of the payouts that evidence may be about which comes from elsewhere: few. */
+/** Looks up the attempts of the payouts that have no known account, or that evidence from another one may be about: few. */
 async function attemptsElsewhere(
   tx: Transaction,
   evidence: readonly PayoutEvidence[],
@@ -193,9 +215,9 @@ async function attemptsElsewhere(
   const elsewhere = locked.filter((payout) => {
     const { merchantId, orderNo, accountId } = payout
     const each = about.get(mapKey(merchantId, orderNo ?? '')) ?? []
-    return each.some((one) =>
-      accountId === null ? each.length > 1 : isFromElsewhere(payout, accountsOf(one)),
-    )
+    return accountId === null
+      ? payout.attempt > 0
+      : each.some((one) => isFromElsewhere(payout, accountsOf(one)))
   })
   const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
   return ({ merchantId, payoutId }, accountIds) => {

@@ -85,6 +85,10 @@ export const keepAbsence = sql<
     r.sent or exists (
       select from anomalies a
       where a.merchant_id = r.merchant_id and a.payout_id = r.payout_id and a.kind = 'never-sent'
+    ) or exists (
+      select from payouts p join anomalies a on a.merchant_id = p.merchant_id and a.order_no = p.order_no
+      where p.merchant_id = r.merchant_id and p.payout_id = r.payout_id and a.payout_id is null
+        and a.kind in ('never-sent', 'unknown-order')
     ) as sent`
 
 /** A row: the gateway had its order once, according to its history, to what was published, or to evidence of a lost attempt. */
@@ -97,7 +101,11 @@ export const wasAtGateway = sql<ListedMerchant & { payoutId: string }, { had: bo
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and order_shown)
   union all
   (select true from anomalies
-   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)
+  union all
+  (select true from payouts p join anomalies a on a.merchant_id = p.merchant_id and a.order_no = p.order_no
+   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'} and a.payout_id is null
+     and a.kind in ('never-sent', 'unknown-order') limit 1)`
 
 /** A row: payoutd knows an order of this account, so that a "not found" of it can be believed. */
 export const orderAt = sql<ListedMerchant & { accountId: string }>`

@@ -18,15 +18,23 @@ export const takeEarlyCancels = sql<
   where e.ctid = remembered.place
   returning e.merchant_id, e.payout_id, e.why, e.source`
 
-/** Orders that the gateway has reported before their commands came, which is for the first time. */
+/**
+ * Orders of which the gateway has made a signed statement before their commands came, which is for the first time. What names no
+ * order for sure (`but`) does not count.
+ */
 export const reportedOrders = sql<
-  { orders: readonly (PayoutKey & { orderNo: string | null })[] },
+  { orders: readonly (PayoutKey & { orderNo: string | null })[]; but: string },
   { merchantId: string; orderNo: string }
 >`
   select merchant_id, order_no
   from ${{ rows: 'orders', columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text' } }} asked
-  where (select true from anomalies a
-         where a.merchant_id = asked.merchant_id and a.order_no = asked.order_no and a.payout_id is null
-           and a.kind = 'unknown-order'
-         limit 1)
+  where coalesce(
+      (select true from anomalies a
+       where a.merchant_id = asked.merchant_id and a.order_no = asked.order_no and a.payout_id is null
+         and a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind <> ${'but'}
+       limit 1),
+      (select true from anomalies a
+       where a.merchant_id = asked.merchant_id and a.payout_id = asked.payout_id
+         and a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind <> ${'but'}
+       limit 1))
     and not exists (select from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = asked.payout_id)`
