@@ -17,6 +17,7 @@ import { answered, DIALECT } from '../src/gateway/testing.ts'
 import { exchangeOf } from '../src/gateway/wire/exchange.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
 import { readBody } from '../src/gateway/wire/verify-answer.ts'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { pauseMerchant, resumeMerchant } from '../src/operators/pause.ts'
 import { createPayin } from '../src/payins/collect.ts'
@@ -65,9 +66,9 @@ const several = <T>(texts: fc.Arbitrary<T>, check: (values: readonly T[]) => Pro
 const stored = sql<object, { history: bigint; anomalies: bigint; outbox: bigint }>`
   select (select count(*) from history where exchange::text is not null or true) as history,
     (select count(*) from anomalies where length(detail || coalesce(exchange::text, '')) >= 0) as anomalies,
-    (select count(*) from outbox where length(value) > 0) as outbox`
+    (select count(*) from ${outboxMessages} where length(value) > 0) as outbox`
 const messages = sql<{ after: bigint }, { position: bigint; topic: string; value: Buffer }>`
-  select position, topic, value from outbox where position > ${'after'} and type like 'in.payoutd.P%' order by position`
+  select position, topic, value from ${outboxMessages} where position > ${'after'} and type like 'in.payoutd.P%' order by position, n`
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
 /** An answer of the gateway with these fields, to a request with this text. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { request } from 'undici'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf } from './ledger.ts'
@@ -10,7 +11,7 @@ const contents = sql<object, { everything: string }>`
   select concat((select json_agg(t order by order_no) from payouts t),
                 (select json_agg(t order by payin_id) from payins t),
                 (select count(*) from history), (select count(*) from anomalies),
-                (select count(*) from outbox)) as everything`
+                (select count(*) from ${outboxMessages})) as everything`
 
 const SETTLED = {
   payout: sql<object, { state: string }>`select state from payouts`,

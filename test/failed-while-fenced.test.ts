@@ -7,6 +7,7 @@ import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
 import { readBackPublished } from '../src/operators/restore/read-back-published.ts'
@@ -49,7 +50,7 @@ const clear = sql<object>`
 const ramped = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const readied = sql<object>`update payouts set ready = true where state = 'queued'`
 const published = sql<object, { topic: string; key: string; value: Buffer }>`
-  select topic, key, value from outbox order by position`
+  select topic, key, value from ${outboxMessages} order by position, n`
 /** What the standby lacks: attempt 2, and the answer to attempt 1. */
 const backTo = {
   queued: sql<object>`

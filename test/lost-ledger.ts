@@ -6,6 +6,7 @@ import { DECISIONS } from '../src/domain/decisions.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
 import { silentLogger } from '../src/platform/log.ts'
@@ -34,7 +35,10 @@ export const HAS_IT: QueryAnswer = { kind: 'found', report: PAID }
 
 export type WrittenMessage = { topic: string; key: string; eventId: string; value: Buffer }
 export type LostLedger = Awaited<ReturnType<typeof lostLedger>>
-const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<
+  object,
+  WrittenMessage
+>`select topic, key, event_id, value from ${outboxMessages} order by position, n`
 const loseAll = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, reopened_payments, beneficiary_payments, holds,
     merchants, published_messages, recovered_payouts`

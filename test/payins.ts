@@ -8,6 +8,7 @@ import type {
 import type { Payin } from '../src/domain/payin/payin.ts'
 import type { PayinState } from '../src/domain/payin/states.ts'
 import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
 import type { PayinOutcomesDeps } from '../src/payins/outcomes.ts'
 import type { PayinRequest } from '../src/payins/request.ts'
@@ -125,4 +126,4 @@ export const brokenPayins = sql<object, { payinId: string }>`
                       where h.merchant_id = p.merchant_id and h.payin_id = p.payin_id)`
 
 export const outboxOf = sql<{ topic: string }, { key: string; eventId: string; value: Buffer }>`
-  select key, event_id, value from outbox where topic = ${'topic'} order by position`
+  select key, event_id, value from ${outboxMessages} where topic = ${'topic'} order by position, n`

@@ -81,8 +81,10 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
     insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
     select 'acme', int4send(n), now(), payout_id, int4send(n) from numbered
   ), messages as (
-    insert into outbox (shard, topic, key, event_id, type, value)
-    select n % ${'shards'}::int, 'events', 'acme:' || payout_id, gen_random_uuid(), 'event', '' from numbered
+    insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes)
+    select n % ${'shards'}::int, 'events', array['acme:' || payout_id], array[gen_random_uuid()], '{event}',
+      array[''::bytea], array[null::jsonb], 0
+    from numbered
   )
   insert into payouts (merchant_id, payout_id, order_no, amount, currency, priority, state, version, ready, deadline,
                        due_at, utr)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { request } from 'undici'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { createPayin, recoverPayin } from '../src/payins/collect.ts'
 import { type Sql, sql } from '../src/platform/postgres/postgres.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
@@ -9,7 +10,7 @@ import { payinLedger, REQUEST } from './payins.ts'
 type Told = { orderNo: string; source: string; detail: string; times: number; messages: number }
 const told = sql<object, Told>`
   select order_no, source, detail, times,
-    (select count(*)::int from outbox where event_id = anomaly_id) as messages
+    (select count(*)::int from ${outboxMessages} where event_id = anomaly_id) as messages
   from anomalies where kind = 'not-stored'`
 
 const DETAIL = 'the database refuses to store this report (SQLSTATE 23514), so the report changes nothing'

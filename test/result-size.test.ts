@@ -9,6 +9,7 @@ import { sentPayout } from '../src/domain/payout/payout.fixture.ts'
 import type { Change, Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
 import { readOrderReport } from '../src/gateway/calls/order-report.ts'
+import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type Encode, messagesAbout, reversalMessage } from '../src/messages/messages.ts'
 import type { topicNames } from '../src/messages/topics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
@@ -51,7 +52,7 @@ const fields = fc.record({
 })
 
 const sizes = sql<object, { bytes: number; type: string }>`
-  select type, length(value) + length(key) + length(topic) + coalesce(length(headers::text), 0) as bytes from outbox`
+  select type, length(value) + length(key) + length(topic) + coalesce(length(headers::text), 0) as bytes from ${outboxMessages}`
 
 test('the result of a refused command stays below 16 kB, whatever the command contained', async (t) => {
   const { ledger, config } = await testLedger(t)

@@ -15,6 +15,7 @@ import { command } from '../../src/domain/commands/command.fixture.ts'
 import { paise } from '../../src/domain/money.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
 import { signature } from '../../src/gateway/wire/sign.ts'
+import { outboxMessages } from '../../src/ledger/sql/outbox-messages.ts'
 import { migrateAll } from '../../src/ledger/tables/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
 import { createPublisher } from '../../src/platform/kafka/producer.ts'
@@ -54,7 +55,7 @@ const people = [
 
 const waiting = sql<object, { count: bigint }>`
   select count(*) as count from payouts where state in ('held', 'queued', 'submitting', 'unknown', 'processing')`
-const sentOut = sql<object, { count: bigint }>`select count(*) as count from outbox`
+const sentOut = sql<object, { count: bigint }>`select count(*) as count from ${outboxMessages}`
 const textOf = (table: string) =>
   sql<
     object,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import kafkajs, { CompressionTypes } from 'kafkajs'
+import { SHARDS } from '../../src/messages/messages.ts'
 import { topicNames } from '../../src/messages/topics.ts'
 import { kafkaFor } from '../../src/platform/kafka/connection.ts'
 import { silentLogger } from '../../src/platform/log.ts'
@@ -10,8 +11,9 @@ import type { WorldMerchant } from '../world/merchants.ts'
 import { commandOf, MIX } from '../world/world.ts'
 
 const insertLarge = sql<{ shard: number; topic: string; eventId: string; value: Buffer }>`
-  insert into outbox (shard, topic, key, event_id, type, value)
-  values (${'shard'}, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
+  insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes)
+  values (${'shard'}, ${'topic'}, '{acme:large}', array[${'eventId'}::uuid], '{in.payoutd.PayoutEvent}',
+          array[${'value'}::bytea], array[null::jsonb], octet_length(${'value'}::bytea))`
 const countEarly = sql<object, { count: number }>`select count(*)::int as count from early_cancels`
 const countRefused = sql<object, { count: number }>`select count(*)::int as count from outbox_refused`
 
@@ -21,7 +23,7 @@ export const refusedMessages: Scene = {
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const { events: topic } = topicNames(world.config.topicPrefix)
-      const shards = [0, 1, 2, 3, 4, 5, 6, 7]
+      const shards = Array.from({ length: SHARDS }, (_, shard) => shard)
       for (const shard of shards) {
         await world.db.run(insertLarge, {
           shard,

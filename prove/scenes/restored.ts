@@ -1,5 +1,6 @@
 import type { Merchant } from '../../src/config/merchants.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
+import { outboxMessages } from '../../src/ledger/sql/outbox-messages.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { systemClock } from '../../src/platform/running/clock.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
@@ -16,7 +17,10 @@ const DECIDED = ['--merchant', MERCHANT_ID, ...WHO, '--yes']
 /** Nothing ends at the gateway before the sandbox's clock is moved forward. */
 const SETTLE_MS = 3_600_000
 
-export const unpublished = sql<object, { count: number }>`select count(*)::int as count from outbox`
+export const unpublished = sql<
+  object,
+  { count: number }
+>`select count(*)::int as count from ${outboxMessages}`
 export const fenced = sql<object, { merchantId: string }>`
   select merchant_id from merchants where recovering_since is not null`
 

@@ -416,8 +416,9 @@ const lost = sql<object>`select 1 from lost_callbacks`
 const fenced = sql<object>`select 1 from merchants where recovering_since is not null`
 
 const insertLarge = sql<{ topic: string; eventId: string; value: Buffer }>`
-  insert into outbox (shard, topic, key, event_id, type, value)
-  values (0, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
+  insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes)
+  values (0, ${'topic'}, '{acme:large}', array[${'eventId'}::uuid], '{in.payoutd.PayoutEvent}', array[${'value'}::bytea],
+          array[null::jsonb], octet_length(${'value'}::bytea))`
 const refused = sql<object>`select 1 from outbox_refused`
 
 /** Queues a message that Kafka refuses, for the relay to find. */

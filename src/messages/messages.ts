@@ -35,7 +35,7 @@ export type Encode = (
 export const topicKey = (merchantId: string, id: string): string => `${merchantId}:${id}`
 
 /** Messages of one key go through one shard, in order. The number of shards must not change while messages are in flight. */
-export const SHARDS = 8
+export const SHARDS = 4
 export const shardOf = (key: string): number => crc32(key) % SHARDS
 
 /** One transition of a payout, with what its two messages need. */

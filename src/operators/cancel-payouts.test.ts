@@ -7,6 +7,7 @@ import { recordApply } from '../domain/payout/record-apply-answer.ts'
 import { become } from '../domain/payout/transition.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { CANCELS_KEPT_DAYS } from '../ledger/sql/cancels.ts'
+import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { tellPayout } from '../queries/payout-story.ts'
 import { cancelText } from '../views/cancel-text.ts'
@@ -17,7 +18,7 @@ import { accept, decided, submit } from './operations.fixture.ts'
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
 const REQUEST = { merchantId: 'acme', payoutIds: ['p-1'], by: 'asha', reason: 'wrong person' }
 const early = sql<object>`select * from early_cancels`
-const messages = sql<object, { topic: string }>`select topic from outbox order by position`
+const messages = sql<object, { topic: string }>`select topic from ${outboxMessages} order by position, n`
 
 async function queued(t: TestContext) {
   const opened = await testLedger(t)

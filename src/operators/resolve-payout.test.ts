@@ -21,6 +21,7 @@ import type { Resolution } from '../domain/payout/resolve.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
+import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../queries/payout-story.ts'
@@ -47,7 +48,7 @@ const resend = (confirmedAbsentBy: string | null): Resolution => ({
   },
 })
 const published = sql<{ topic: string }, { value: Buffer }>`
-  select value from outbox where topic = ${'topic'} order by position`
+  select value from ${outboxMessages} where topic = ${'topic'} order by position, n`
 const endDeadline = sql<object>`update payouts set deadline = now() - interval '1 hour'`
 const giveUtr = sql<{ payoutId: string; utr: string | null }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`

@@ -6,6 +6,7 @@ import { reversalEventId } from '../domain/identifiers.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import { anomaly } from '../domain/payout/transition.ts'
+import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { acknowledgeAnomalies, findAnomaly } from '../queries/anomalies.ts'
 import { tellPayout } from '../queries/payout-story.ts'
@@ -28,7 +29,7 @@ const TABLE: QueryPolicy = {
   resendWhenAbsent: false,
 }
 const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`
-  select type, event_id, key, value from outbox where topic = ${'topic'} order by position`
+  select type, event_id, key, value from ${outboxMessages} where topic = ${'topic'} order by position, n`
 
 /** The gateway accepted `p-1`; `report` is what it reports next. */
 async function sent(t: TestContext) {

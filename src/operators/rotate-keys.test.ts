@@ -7,6 +7,7 @@ import { command } from '../domain/commands/command.fixture.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { openDetails } from '../ledger/encrypted-details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import type { SealingKeys } from '../platform/seal.ts'
@@ -134,11 +135,12 @@ const refuse = sql<{ origin: string; value: Buffer; position: bigint }>`
           jsonb_build_object('reason', 'r', 'origin', ${'origin'}::text), now(), 'MESSAGE_TOO_LARGE')`
 const half = sql<object>`
   with again as (delete from outbox_refused where position % 2 = 0 returning *)
-  insert into outbox (shard, topic, key, event_id, type, value, headers, at)
-  select position % 3, topic, key, event_id, type, value, headers, at from again`
+  insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes, at)
+  select position % 3, topic, array[key], array[event_id], array[type], array[value], array[headers], octet_length(value), at
+  from again`
 const allLetters = sql<object, { origin: string; value: Buffer }>`
   select headers->>'origin' as origin, value from outbox_refused
-  union all select headers->>'origin', value from outbox where type = 'in.payoutd.DeadLetter'`
+  union all select headers->>'origin', value from ${outboxMessages} where type = 'in.payoutd.DeadLetter'`
 
 const wait = sql<{ origin: string; sealed: Buffer }>`
   insert into waiting_commands (merchant_id, topic, partition, record_offset, origin, sealed)

@@ -9,6 +9,7 @@ import { parsePayinCallback, parsePayoutCallback } from '../gateway/callbacks/ca
 import { signature } from '../gateway/wire/sign.ts'
 import { BEYOND, MOST_OPEN } from '../ledger/anomalies.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { cancelPayouts } from '../operators/cancel-payouts.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { reversePayout } from '../operators/reversal.ts'
@@ -68,7 +69,7 @@ async function payouts(t: TestContext) {
 }
 
 const published = sql<{ topic: string }, { eventId: string }>`
-  select event_id from outbox where topic = ${'topic'} order by position`
+  select event_id from ${outboxMessages} where topic = ${'topic'} order by position, n`
 
 const exchanges = sql<object, { said: string }>`select exchange::text as said from anomalies order by at`
 

@@ -5,6 +5,7 @@ import { freshDatabase } from '../../../test/database.ts'
 import { testEnvironment } from '../../../test/ledger.ts'
 import { checkRefused } from '../../doctor/kafka/refused-messages.ts'
 import { latestActs } from '../../ledger/sql/acts.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { payoutd } from '../cli.fixture.ts'
 
@@ -17,7 +18,7 @@ const refuseMany = sql<{ count: number }>`
   select n, 3, 'payout.results', 'acme:p', gen_random_uuid(), 'in.payoutd.PayoutResult', '', now(), 'MESSAGE_TOO_LARGE'
   from generate_series(1, ${'count'}::int) n`
 const waiting = sql<object, { shard: number; key: string; eventId: string; value: Buffer }>`
-  select shard, key, event_id, value from outbox order by position`
+  select shard, key, event_id, value from ${outboxMessages} order by position, n`
 
 test('messages that Kafka refused are listed without their content, and put back in their order, on record', async (t) => {
   const database = await freshDatabase(t)

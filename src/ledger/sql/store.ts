@@ -135,25 +135,36 @@ type MessageRow = Omit<OutboxRow, 'about' | 'headers'> & {
   payoutId: string | null
 }
 
+/** A row of the outbox has about as many bytes at most, or one larger message; a dead letter, which may be sealed anew, is alone. */
+const PARCEL_BYTES: Fragment = { fragment: '65536' }
+
 /**
- * The messages keep their order: rows get their positions in that order. A transaction has an xid before it takes a position,
- * because the relay's marks depend on xids (docs/decisions/0002). A message without headers gets the traceparent of the payout's
- * command.
+ * The messages keep their order in each topic: rows get their positions in that order. A transaction has an xid before it takes a
+ * position, because the relay's marks depend on xids (docs/decisions/0002). A message without headers gets the traceparent of the
+ * payout's command.
  */
 export const appendOutbox = sql<{ messages: readonly MessageRow[] }>`
-  insert into outbox (shard, topic, key, event_id, type, value, headers)
-  select shard, topic, key, event_id, type, value,
-    coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
-                       where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
-  from ${{
-    rows: 'messages',
-    columns: {
-      ...{ shard: 'smallint', topic: 'text', key: 'text', eventId: 'uuid', type: 'text', value: 'bytea' },
-      ...{ headers: 'jsonb', merchantId: 'text', payoutId: 'text' },
-    },
-    ordered: true,
-  }} o, pg_current_xact_id()
-  order by n`
+  insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes)
+  select shard, topic, array_agg(key order by n), array_agg(event_id order by n), array_agg(type order by n),
+    array_agg(value order by n), array_agg(headers order by n), sum(octet_length(value))
+  from (
+    select shard, topic, key, event_id, type, value, n,
+      coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
+                         where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
+        as headers,
+      sum(case when type = 'in.payoutd.DeadLetter' then greatest(${PARCEL_BYTES}, octet_length(value)) else octet_length(value) end)
+        over (partition by shard, topic order by n) / ${PARCEL_BYTES} as parcel
+    from ${{
+      rows: 'messages',
+      columns: {
+        ...{ shard: 'smallint', topic: 'text', key: 'text', eventId: 'uuid', type: 'text', value: 'bytea' },
+        ...{ headers: 'jsonb', merchantId: 'text', payoutId: 'text' },
+      },
+      ordered: true,
+    }} o
+  ) o, pg_current_xact_id()
+  group by shard, topic, parcel
+  order by min(n)`
 
 /** Writes everything about a payout's transition in one statement, and so in one round trip. */
 export const storeTransitions = sql<{

@@ -6,6 +6,7 @@ import { command } from '../../domain/commands/command.fixture.ts'
 import type { OrderStatus } from '../../domain/evidence.ts'
 import type { BalanceAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -34,7 +35,7 @@ const states = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
 const everything = sql<object, { rows: string }>`
   select (select json_agg(p order by payout_id)::text from payouts p)
-    || (select count(*) from history) || ',' || (select count(*) from outbox) || ',' || (select count(*) from anomalies)
+    || (select count(*) from history) || ',' || (select count(*) from ${outboxMessages}) || ',' || (select count(*) from anomalies)
     as rows`
 
 /** A reconciliation of the last hour, beside a sandbox. */
@@ -169,7 +170,7 @@ test('a run with --settle finishes only when everything is settled, and also goe
   assert.deepEqual((await reportOf(again, null, db)).asked, 1)
 })
 
-const messageIds = sql<object, { eventId: string }>`select event_id from outbox`
+const messageIds = sql<object, { eventId: string }>`select event_id from ${outboxMessages}`
 const forgetUtr = sql<object>`update payouts set utr = null, fee = null`
 
 test('--settle completes a UTR and a fee that a callback left out, and publishes them once', async (t) => {

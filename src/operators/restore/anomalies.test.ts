@@ -7,6 +7,7 @@ import { anomalyId } from '../../domain/identifiers.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeDecisions } from '../../ledger/ledger.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { acknowledgeAnomalies } from '../../queries/anomalies.ts'
@@ -18,7 +19,10 @@ const WHO = { by: 'asha', reason: 'bank statement' }
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
 
-const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<
+  object,
+  WrittenMessage
+>`select topic, key, event_id, value from ${outboxMessages} order by position, n`
 const loseAnomalies = sql<object>`with gone as (delete from anomalies) delete from reversals`
 const forgetMessages = sql<object>`delete from outbox`
 const stored = sql<object, { anomalyId: string; kind: string; at: number; isOpen: boolean }>`

@@ -3,6 +3,7 @@ import { type PublishedTransition, transitionIn } from '../../domain/restore/pub
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { topicKey } from '../../messages/messages.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Decoded } from '../../platform/registry/codec.ts'
 import { publishedAnomaly } from './anomalies.ts'
 import { lackedOf } from './lacking-transitions.ts'
@@ -48,11 +49,10 @@ export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps
   return null
 }
 
-type Runs = Pick<ReadBackDeps['ledger']['db'], 'run'>
-type Told = PayoutKey & { transition: PublishedTransition }
+type PublishedState = PayoutKey & { transition: PublishedTransition }
 
-function versions(db: Runs): Comparison {
-  let told: Told[] = []
+function versions(db: Database): Comparison {
+  let told: PublishedState[] = []
   return {
     size: () => told.length,
     note(decoded, topic) {
@@ -64,7 +64,7 @@ function versions(db: Runs): Comparison {
     async lacking() {
       const page = told
       told = []
-      const highest = new Map<string, Told>()
+      const highest = new Map<string, PublishedState>()
       for (const each of page) {
         const known = highest.get(keyOf(each))
         if (!known || known.transition.version < each.transition.version) highest.set(keyOf(each), each)
@@ -81,7 +81,7 @@ function versions(db: Runs): Comparison {
   }
 }
 
-function anomalies(db: Runs): Comparison {
+function anomalies(db: Database): Comparison {
   const told = new Map<string, { anomalyId: string; merchantId: string }>()
   return {
     size: () => told.size,
@@ -106,5 +106,5 @@ const versionInWords = ({
   `payout ${key.payoutId} of ${key.merchantId} was published as version ${published}, and the ledger ` +
   (version === null ? 'does not have it' : `has version ${version}`)
 
-const otherInWords = ({ transition: { version, toState }, ...key }: Told) =>
+const otherInWords = ({ transition: { version, toState }, ...key }: PublishedState) =>
   `payout ${key.payoutId} of ${key.merchantId} was published as ${toState} (version ${version}), which its history does not have`

@@ -11,6 +11,7 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { findAnomaly } from '../../queries/anomalies.ts'
@@ -25,7 +26,10 @@ const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, re
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 
-const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<
+  object,
+  WrittenMessage
+>`select topic, key, event_id, value from ${outboxMessages} order by position, n`
 /** Back to when the gateway had accepted it. */
 const setBack = sql<object>`
   with lost as (delete from attempts where attempt > 1)

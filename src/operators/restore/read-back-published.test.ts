@@ -10,6 +10,7 @@ import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -31,7 +32,10 @@ const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, re
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 
-const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<
+  object,
+  WrittenMessage
+>`select topic, key, event_id, value from ${outboxMessages} order by position, n`
 const forgetMessages = sql<object>`delete from outbox`
 const current = sql<object, Pick<Payout, 'state' | 'version' | 'attempt' | 'utr'>>`
   select state, version, attempt, utr from payouts where payout_id = 'p'`

@@ -13,6 +13,7 @@ import type { State } from '../../domain/payout/states.ts'
 import { become, change, type PayoutFields } from '../../domain/payout/transition.ts'
 import { lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -32,7 +33,7 @@ const SETTINGS = {
 }
 
 const outbox = sql<object, { topic: string; key: string; value: Buffer }>`
-  select topic, key, value from outbox order by position`
+  select topic, key, value from ${outboxMessages} order by position, n`
 const restored = sql<object>`
   with a as (delete from attempts), h as (delete from history where version > 1), o as (delete from outbox),
     m as (update merchants set settings_hash = 'h2')

@@ -35,7 +35,8 @@ export const putBack = sql<{ positions: bigint[] }, { position: bigint; eventId:
     delete from outbox_refused where position = any(${'positions'}::bigint[])
     returning position, shard, topic, key, event_id, type, value, headers, at
   ), waiting as (
-    insert into outbox (shard, topic, key, event_id, type, value, headers, at)
-    select shard, topic, key, event_id, type, value, headers, at from again order by position
+    insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes, at)
+    select shard, topic, array[key], array[event_id], array[type], array[value], array[headers], octet_length(value), at
+    from again order by position
   )
   select position, event_id from again order by position`

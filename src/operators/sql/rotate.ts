@@ -114,9 +114,9 @@ export const lockWaitingDeadLetters = sql<
   { shard: number; topic: string; position: bigint; keyId: number; limit: number },
   { shard: number; topic: string; position: bigint; origin: string; sealed: Buffer }
 >`
-  select shard, topic, position, headers->>'origin' as origin, value as sealed from outbox
+  select shard, topic, position, headers[1]->>'origin' as origin, contents[1] as sealed from outbox
   where (shard, topic, position) > (${'shard'}::smallint, ${'topic'}, ${'position'}::bigint)
-    and type = 'in.payoutd.DeadLetter' and get_byte(value, 0) <> ${'keyId'}::int
+    and types[1] = 'in.payoutd.DeadLetter' and get_byte(contents[1], 0) <> ${'keyId'}::int
   order by shard, topic, position
   limit ${'limit'}
   for update skip locked`
@@ -124,7 +124,7 @@ export const lockWaitingDeadLetters = sql<
 export const replaceWaitingDeadLetters = sql<{
   fresh: readonly { shard: number; topic: string; position: bigint; sealed: Buffer }[]
 }>`
-  update outbox o set value = fresh.sealed
+  update outbox o set contents = array[fresh.sealed]
   from ${{
     rows: 'fresh',
     columns: { shard: 'smallint', topic: 'text', position: 'bigint', sealed: 'bytea' },

@@ -58,11 +58,11 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
-      (select count(*)::int
+      (select least(coalesce(sum(messages), 0), ${'countUpTo'})::int
        from (
-         select from queues q
+         select messages from queues q
          cross join lateral (
-           select from outbox
+           select cardinality(keys) as messages from outbox
            where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
            limit ${'countUpTo'}
          ) waiting

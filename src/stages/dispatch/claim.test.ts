@@ -17,6 +17,7 @@ import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
@@ -46,7 +47,7 @@ const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wro
 const notes = sql<{ payoutId: string }, { note: string }>`
   select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
 const amounts = sql<object, { amount: bigint }>`select amount from payouts`
-const messages = sql<object, { value: Buffer }>`select value from outbox`
+const messages = sql<object, { value: Buffer }>`select value from ${outboxMessages}`
 const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
   select payout_id, attempt, order_no, owner from attempts order by payout_id, attempt`
 

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { deadLetterContext } from '../../ledger/encryption-contexts.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { topicNames } from '../../messages/topics.ts'
 import { kafka, makeTopic, publisher as publisherOf } from '../../platform/kafka/kafka.fixture.ts'
@@ -34,7 +35,7 @@ const payouts = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
 const rows = sql<object, { rows: bigint }>`
   select (select count(*) from payouts) + (select count(*) from payout_commands) + (select count(*) from history)
-    + (select count(*) from outbox) + (select count(*) from anomalies) as rows`
+    + (select count(*) from ${outboxMessages}) + (select count(*) from anomalies) as rows`
 const waiting = sql<object, { position: bigint }>`select position from outbox limit 1`
 
 const LOG = 'FirstLogOfTheCommands_'

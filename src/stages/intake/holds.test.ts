@@ -6,6 +6,7 @@ import type { PayoutCommand } from '../../domain/commands/command.ts'
 import type { Fault } from '../../domain/fault.ts'
 import { beneficiaryHash } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { fence } from '../../operators/restore/restore.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
@@ -439,7 +440,7 @@ test('messages about a held payout carry the reason, and no repeat of the comman
   await take(asha('p-1'))
   await take(asha('p-2', { batchId: 'b' }))
   const rows = await ledger.db.run(
-    sql<object, { value: Buffer }>`select value from outbox where key = 'acme:p-2'`,
+    sql<object, { value: Buffer }>`select value from ${outboxMessages} where key = 'acme:p-2'`,
     {},
   )
   const [event, ...others] = await Promise.all(rows.map(({ value }) => codec.decode(value)))

@@ -8,6 +8,7 @@ import { fingerprint, orderNumber } from '../../domain/identifiers.ts'
 import { openDetails } from '../../ledger/encrypted-details.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { sweepCancels } from '../../ledger/sql/cancels.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { cancelBatch } from '../../operators/cancel-batch.ts'
 import { cancelPayouts } from '../../operators/cancel-payouts.ts'
@@ -57,7 +58,7 @@ const posted = sql<
   object,
   { topic: string; key: string; value: Buffer; headers: Record<string, string> | null }
 >`
-  select topic, key, value, headers from outbox order by position`
+  select topic, key, value, headers from ${outboxMessages} order by position, n`
 const sealed = sql<object, { sealed: Buffer }>`select sealed from payout_commands`
 
 /** Intake on a ledger of its own, with the encoders of a well-behaved upstream. */

@@ -5,6 +5,7 @@ import type { Merchant } from '../../config/merchants.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { intakeBacklog } from '../../ledger/intake-backlog.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { cancelBatch } from '../../operators/cancel-batch.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
@@ -138,7 +139,7 @@ test('while a payout is locked, its cancellation waits, and all others go on', a
 
 const refuses = sql<object>`alter table payouts add constraint odd check (payout_id <> 'odd')`
 const letters = sql<object, { headers: { reason: string; origin: string } }>`
-  select headers from outbox where type = 'in.payoutd.DeadLetter'`
+  select headers from ${outboxMessages} where type = 'in.payoutd.DeadLetter'`
 
 test('a waiting command that the database refuses is dead-lettered alone, with its position in Kafka', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)

@@ -25,6 +25,7 @@ import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
 import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
 import { recoveringMerchants } from '../../ledger/sql/fenced-merchants.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
@@ -59,7 +60,7 @@ const laterOn = sql<object>`
 /** The tables that evidence may make grow. */
 const tableSizes = sql<object, { history: number; anomalies: number; outbox: number }>`
   select (select count(*)::int from history) as history, (select count(*)::int from anomalies) as anomalies,
-    (select count(*)::int from outbox) as outbox`
+    (select count(*)::int from ${outboxMessages}) as outbox`
 const timesHeard = sql<object, { what: string; times: number }>`
   select kind as what, times from anomalies
   union all select to_state, times from history where version is null and exchange is not null
@@ -83,7 +84,7 @@ const waiters = sql<object, object>`
   select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 const refusesPaid = sql<object>`alter table payouts add constraint odd check (state <> 'paid')`
 const anomalyMessages = sql<object, { eventId: string }>`
-  select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
+  select event_id from ${outboxMessages} where type = 'in.payoutd.PayoutAnomaly'`
 
 const THERE = { accountId: 'there', settingsHash: 'hh' }
 const addSettings = sql<{ accountId: string; settingsHash: string }>`

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { testLedger } from '../../../test/ledger.ts'
 import { storeOutbox } from '../../ledger/ledger.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { type OutboxRow, SHARDS, shardOf } from '../../messages/messages.ts'
 import { kafka, makeTopic, newTopic, unique } from '../../platform/kafka/kafka.fixture.ts'
 import { createPublisher, Publishers, RefusedByKafka } from '../../platform/kafka/producer.ts'
@@ -24,7 +25,7 @@ import { Relay } from './relay.ts'
 
 const lockVersion = sql<{ key: string }, { version: number }>`
   update versions set version = version + 1 where key = ${'key'} returning version`
-const waiting = sql<object, { count: bigint }>`select count(*) as count from outbox`
+const waiting = sql<object, { count: bigint }>`select count(*) as count from ${outboxMessages}`
 const endLeases = sql<object>`update relay_shards set lease_until = '-infinity'`
 
 const KEYS = Array.from({ length: 40 }, (_, i) => `acme:p${i}`)
@@ -341,7 +342,7 @@ test('large messages leave in turns of some MB, each request is deleted once ack
 const turnBytes = sql<
   object,
   { bytes: number }
->`select coalesce(sum(octet_length(value)), 0)::int as bytes from outbox`
+>`select coalesce(sum(octet_length(value)), 0)::int as bytes from ${outboxMessages}`
 
 test('a turn reads no more than some MB, with a part from every shard', async (t) => {
   const { ledger } = await testLedger(t)
@@ -402,7 +403,7 @@ test('a missing topic waits by itself: others are published, and it is once it e
 })
 
 const countOf = sql<{ topic: string }, { count: bigint }>`
-  select count(*) as count from outbox where topic = ${'topic'}`
+  select count(*) as count from ${outboxMessages} where topic = ${'topic'}`
 
 const marks = sql<object, { below: bigint; position: bigint }>`
   select min(done_below) as below, (select last_value from outbox_position_seq) as position from relay_shards`

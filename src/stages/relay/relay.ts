@@ -32,8 +32,8 @@ export type RelayDeps = {
 const LEASE_MS = 10_000
 /** Renewed well before it ends, so that a slow publish does not lose it. */
 const RENEW_MS = 3_000
-/** The limits for one topic in one shard, per turn. Usual messages never come near the limit in bytes. */
-const PER_QUEUE = 250
+/** The limits for one topic in one shard, per turn: rows of the outbox, and bytes. */
+const PER_QUEUE = 64
 const PER_QUEUE_BYTES = 512 * 1024
 /** How many bytes are published, and then deleted, together: one request. */
 const PIECE_BYTES = 768 * 1024
@@ -103,10 +103,9 @@ export class Relay {
     const { db, heartbeats, published } = this.#deps
     for (const piece of piecesOf(rows)) {
       const refusals = await this.#publish(topic, piece)
-      const taken = piece.filter((row) => !refusals.has(row))
-      await db.write('forget published', deletePublished, { topic, ...asRead(taken) })
-      published.inc({ topic }, taken.length)
-      if (refusals.size > 0) await this.#setAside(topic, refusals)
+      if (refusals.size > 0) await this.#setAside(topic, piece, refusals)
+      else await db.write('forget published', deletePublished, { topic, ...rowsOf(piece) })
+      published.inc({ topic }, piece.length - refusals.size)
       heartbeats.sign(nameOf(topic))
     }
   }
@@ -148,11 +147,14 @@ export class Relay {
     this.#deps.log.info({ loop: 'relay', topic, failures }, 'messages of this topic go on again')
   }
 
-  async #setAside(topic: string, refusals: ReadonlyMap<Outgoing, string>): Promise<void> {
+  async #setAside(
+    topic: string,
+    piece: readonly Outgoing[],
+    refusals: ReadonlyMap<Outgoing, string>,
+  ): Promise<void> {
     const { db, refused, log } = this.#deps
-    const rows = [...refusals.keys()]
-    const reasons = [...refusals.values()]
-    await db.write('set refused aside', setAside, { topic, ...asRead(rows), reasons })
+    const which = [...refusals].map(([{ position, n }, reason]) => ({ position, n, reason }))
+    await db.write('set refused aside', setAside, { topic, ...rowsOf(piece), refused: which })
     for (const [{ key, eventId, type, value }, reason] of refusals) {
       refused.inc({ topic, reason })
       log.error(
@@ -178,19 +180,26 @@ export class Relay {
   }
 }
 
-const asRead = (rows: readonly Outgoing[]) => ({
-  shards: rows.map(({ shard }) => shard),
-  positions: rows.map(({ position }) => position),
-  eventIds: rows.map(({ eventId }) => eventId),
-})
+/** The rows of the outbox that these messages stand in. */
+function rowsOf(messages: readonly Outgoing[]) {
+  const first = messages.filter(isFirst)
+  return {
+    shards: first.map(({ shard }) => shard),
+    positions: first.map(({ position }) => position),
+    eventIds: first.map(({ eventId }) => eventId),
+  }
+}
+
+const isFirst = ({ n }: Outgoing): boolean => n === 1n
 
 const nameOf = (topic: string) => `relay ${topic}`
 
+/** Each with whole rows of the outbox. */
 function* piecesOf(rows: readonly Outgoing[]): Generator<Outgoing[]> {
   let piece: Outgoing[] = []
   let bytes = 0
   for (const row of rows) {
-    if (bytes > 0 && bytes + row.value.length > PIECE_BYTES) {
+    if (isFirst(row) && bytes > 0 && bytes + row.value.length > PIECE_BYTES) {
       yield piece
       piece = []
       bytes = 0

@@ -49,7 +49,7 @@ export function encodeRecord({ offsetDelta, timestampDelta, key, value, headers 
 const MOST_OF_NUMBER = 10
 
 /** Writes forward into memory that all records share, and that grows with them. */
-class Writer {
+class RecordWriter {
   #memory = Buffer.allocUnsafe(4096)
   #at = 0
 
@@ -105,5 +105,5 @@ class Writer {
   }
 }
 
-const writer = new Writer()
+const writer = new RecordWriter()
 const begin = () => writer.begin()

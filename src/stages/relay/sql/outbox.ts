@@ -1,9 +1,12 @@
+import { messagesIn } from '../../../ledger/sql/outbox-messages.ts'
 import { furtherQueues } from '../../../ledger/sql/outbox-queues.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
+/** `n`: the message's place, from 1, in the row at `position`. */
 export type Outgoing = {
   shard: number
   position: bigint
+  n: bigint
   topic: string
   key: string
   eventId: string
@@ -84,9 +87,9 @@ export const leaveShards = sql<{ owner: string }>`
 
 /**
  * The next messages of every topic in every shard that is still ours, in the order of their positions, without the topics
- * `but`. Returns at most `limit` messages of a queue, and none after the first `bytes`. It needs no horizon: the row lock of a
+ * `but`. Returns those of at most `limit` rows of a queue, and of none after the first `bytes`. It needs no horizon: the row lock of a
  * payout puts transactions that write about it one after the other, so a reader that sees the later message sees the earlier one
- * (docs/decisions/0002). Postgres knows the length of a large value without reading it.
+ * (docs/decisions/0002).
  */
 export const nextMessages = sql<{ owner: string; but: string[]; limit: number; bytes: number }, Outgoing>`
   with recursive queues (shard, topic, done_below) as (
@@ -94,42 +97,52 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
     union all
     ${furtherQueues}
   )
-  select o.shard, o.position, o.topic, o.key, o.event_id, o.type, o.value, o.headers, o.at
+  select o.shard, o.position, m.n, o.topic, m.key, m.event_id, m.type, m.value, m.headers, o.at
   from queues q
   cross join lateral (
-    select waiting.*, sum(octet_length(value)) over (order by position rows unbounded preceding) as bytes
+    select waiting.*, sum(bytes) over (order by position rows unbounded preceding) as sum
     from (
       select * from outbox
       where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
       order by outbox.shard, outbox.topic, outbox.position limit ${'limit'}
     ) waiting
   ) o
-  where q.topic <> '' and q.topic <> all(${'but'}::text[])
-    and o.bytes - octet_length(o.value) < ${'bytes'}::int`
+  cross join lateral ${messagesIn}
+  where q.topic <> '' and q.topic <> all(${'but'}::text[]) and o.sum - o.bytes < ${'bytes'}::int`
 
-type OutboxMessage = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
+/** `eventIds`: of the first message of each row. */
+type OutboxRows = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
 
 /**
- * The places of messages that were read. Compares event ids, too: a server that took over meanwhile without these messages has
- * given their positions to others.
+ * The places of rows that were read. Compares event ids, too: a server that took over meanwhile without these messages has given
+ * their positions to others.
  */
-const placesOf = sql<OutboxMessage>`
+const placesOf = sql<OutboxRows>`
   select found.place
   from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::uuid[]) as read (shard, position, event_id)
   cross join lateral (
     select ctid as place from outbox o
-    where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position and o.event_id = read.event_id
+    where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position and o.event_ids[1] = read.event_id
     offset 0
   ) found`
 
-/** Puts aside messages that Kafka refused. Some may be gone already, if a successor got the same answer. */
-export const setAside = sql<OutboxMessage & { reasons: string[] }>`
-  with refused as (
+/**
+ * Puts aside the messages that Kafka refused, of rows whose others it has taken. Some may be gone already, if a successor got the
+ * same answer.
+ */
+export const setAside = sql<
+  OutboxRows & { refused: readonly { position: bigint; n: bigint; reason: string }[] }
+>`
+  with o as (
     delete from outbox where ctid = any (array(${placesOf}))
-    returning position, shard, topic, key, event_id, type, value, headers, at
+    returning *
   )
-  insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
-  select position, shard, topic, key, event_id, type, value, headers, at, reason
-  from refused join unnest(${'positions'}::bigint[], ${'reasons'}::text[]) as why (position, reason) using (position)`
+  insert into outbox_refused (shard, topic, key, event_id, type, value, headers, at, reason)
+  select o.shard, o.topic, m.key, m.event_id, m.type, m.value, m.headers, o.at, refused.reason
+  from o
+  cross join lateral ${messagesIn}
+  join ${{ rows: 'refused', columns: { position: 'bigint', n: 'bigint', reason: 'text' } }} refused
+    on refused.position = o.position and refused.n = m.n
+  order by o.position, m.n`
 
-export const deletePublished = sql<OutboxMessage>`delete from outbox where ctid = any (array(${placesOf}))`
+export const deletePublished = sql<OutboxRows>`delete from outbox where ctid = any (array(${placesOf}))`
