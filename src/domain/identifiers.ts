@@ -1,6 +1,6 @@
 import { createHash, createHmac, hash, type KeyObject } from 'node:crypto'
-import { v5 as uuidv5 } from 'uuid'
 import type { PayoutCommand } from './commands/command.ts'
+import { nameUuid } from './name-uuid.ts'
 import type { Anomaly } from './payout/payout.ts'
 
 export type PayoutKey = { merchantId: string; payoutId: string }
@@ -12,7 +12,6 @@ export type PayoutKey = { merchantId: string; payoutId: string }
 export const payoutKey = ({ merchantId, payoutId }: PayoutKey): string => `${merchantId}:${payoutId}`
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
 
 /** Writes its length before each part, so no two lists of parts give the same text. Well-formed Unicode, ready to hash. */
 export const joined = (parts: readonly (string | null)[]): string =>
@@ -58,15 +57,15 @@ export const isOrderNumber = (text: string): boolean => /^P[A-Z2-7]{29}$/.test(t
 
 /** Deterministic, so that every repeat of an event, from any relay, carries the same id. */
 export const eventId = (merchantId: string, payoutId: string, version: number): string =>
-  uuidv5(joined([merchantId, payoutId, String(version)]), EVENT_NAMESPACE)
+  nameUuid(joined([merchantId, payoutId, String(version)]))
 
 /** The event id of the one reversal that a payout can have. */
 export const reversalEventId = (merchantId: string, payoutId: string): string =>
-  uuidv5(joined([merchantId, payoutId, 'reversed']), EVENT_NAMESPACE)
+  nameUuid(joined([merchantId, payoutId, 'reversed']))
 
 /** The same anomaly has the same id, however often it appears. */
 export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
-  uuidv5(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]), EVENT_NAMESPACE)
+  nameUuid(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]))
 
 /** Keyed hash (32 bytes) over payee and amount: two commands with the same hash ask for the same payment. */
 export function fingerprint(

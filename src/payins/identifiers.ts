@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { v5 as uuidv5 } from 'uuid'
-import { digest, EVENT_NAMESPACE, joined } from '../domain/identifiers.ts'
+import { digest, joined } from '../domain/identifiers.ts'
+import { nameUuid } from '../domain/name-uuid.ts'
 import type { PayinRequest } from './request.ts'
 
 /**
@@ -12,7 +12,7 @@ export const payinIdFor = (merchantId: string, idempotencyKey: string): string =
 
 /** Deterministic, so that every repeat of a result, from any relay, carries the same id. */
 export const payinEventId = (merchantId: string, payinId: string, version: number): string =>
-  uuidv5(joined(['payin', merchantId, payinId, String(version)]), EVENT_NAMESPACE)
+  nameUuid(joined(['payin', merchantId, payinId, String(version)]))
 
 /** Keyed hash (32 bytes) over the whole request: a repeat of a request under its key has the same one. */
 export function payinFingerprint(request: PayinRequest, key: KeyObject): Buffer {

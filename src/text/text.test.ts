@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { cutText, visible, visibleJson, wellFormed, wellFormedJson } from './text.ts'
+import {
+  cutText,
+  everyText,
+  hasOnlyGoodText,
+  visible,
+  visibleJson,
+  wellFormed,
+  wellFormedJson,
+} from './text.ts'
 
 /** Any UTF-16 text: half characters, NUL, and the escapes of both as ordinary text. */
 const anyText = fc.oneof(
@@ -49,4 +57,18 @@ test('shown text contains nothing that controls a terminal or the writing direct
   const line = visibleJson(JSON.stringify({ msg: 'a\u009b1m\u202e\ud800\u001b' }))
   assert.equal(JSON.parse(line).msg, 'a\u009b1m\u202e\ufffd\u001b')
   assert.match(line, /^[ -~\ufffd]*$/)
+})
+
+test('a value has only good text exactly if making all of it well-formed changes nothing', () => {
+  const value = fc.object({
+    key: fc.string({ unit: 'binary' }),
+    values: [fc.string({ unit: 'binary' }), fc.integer()],
+  })
+  fc.assert(
+    fc.property(value, (given) => {
+      const isSame = JSON.stringify(everyText(given, wellFormed)) === JSON.stringify(given)
+      assert.equal(hasOnlyGoodText(given), isSame)
+    }),
+    { numRuns: 2_000 },
+  )
 })

@@ -3,7 +3,9 @@
  * half of a surrogate pair, which has no UTF-8: both become U+FFFD, the replacement character.
  */
 export const wellFormed = (text: string): string =>
-  text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\ufffd')
+  isWellFormed(text) ? text : text.toWellFormed().replaceAll('\0', '\ufffd')
+
+const isWellFormed = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
 /** The first `most` UTF-16 units of a text at most, and never half a character. */
 export function cutText(text: string, most: number): string {
@@ -36,6 +38,16 @@ export function everyText(value: unknown, change: (text: string) => string): unk
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [change(name), everyText(each, change)]),
   )
+}
+
+/** Whether `everyText` would leave the value as it is for `wellFormed`. */
+export function hasOnlyGoodText(value: unknown): boolean {
+  if (typeof value === 'string') return isWellFormed(value)
+  if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return true
+  for (const name in value) {
+    if (!isWellFormed(name) || !hasOnlyGoodText(value[name as keyof typeof value])) return false
+  }
+  return true
 }
 
 /** Control characters (C0, DEL, C1), line separators, and characters that change the writing direction. */

@@ -36,7 +36,7 @@ export const replaceSealed = sql<{ fresh: readonly (PayoutKey & { sealed: Buffer
 /** Dead letters that wait for the relay, or that Kafka refused, by the key that sealed them. */
 export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
   select get_byte(value, 0) as key_id, count(*)::int as count
-  from (select type, value from outbox union all select type, value from outbox_refused) letters
+  from (select types[1] as type, contents[1] as value from outbox union all select type, value from outbox_refused) letters
   where type = 'in.payoutd.DeadLetter' group by 1`
 
 /** Commands that wait for their merchant's locks, by the key that sealed them. */

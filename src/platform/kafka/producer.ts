@@ -217,7 +217,10 @@ function byTopic(records: readonly OutgoingRecord[]): TopicMessages[] {
 
 function sizeOf({ key, value, headers }: OutgoingRecord): number {
   let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const name in headers)
-    for (const each of [headers[name] ?? ''].flat()) bytes += name.length + each.length + 4
+  for (const name in headers) {
+    const given = headers[name] ?? ''
+    if (!Array.isArray(given)) bytes += name.length + given.length + 4
+    else for (const each of given) bytes += name.length + each.length + 4
+  }
   return bytes
 }

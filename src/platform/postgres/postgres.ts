@@ -127,7 +127,11 @@ export interface Database extends Connection {
 
 const PARSERS: Record<number, (text: string) => unknown> = {
   20: BigInt,
-  1184: (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')),
+  // payoutd's connections have the time zone UTC.
+  1184: (text) =>
+    text.endsWith('+00')
+      ? Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
+      : Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')),
 }
 
 const types = {

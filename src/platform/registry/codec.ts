@@ -1,5 +1,5 @@
 import type avro from 'avsc'
-import { everyText, wellFormed } from '../../text/text.ts'
+import { everyText, hasOnlyGoodText, wellFormed } from '../../text/text.ts'
 import { ExpectedFailure } from '../expected-failure.ts'
 import { compile, decodeBounded, fullName, isBounded, type Resolver } from './avro.ts'
 import { type Registry, type SchemaSubject, subjectName, type Unwritable } from './registry.ts'
@@ -67,7 +67,7 @@ export class Codec {
     const type = this.#types.get(name)
     const id = this.#ids.get(`${topic}-${name}`)
     if (!type || id === undefined) throw new Error(`no schema of ${name} is registered for topic ${topic}`)
-    return (value) => encode(id, type, everyText(value, wellFormed))
+    return (value) => encode(id, type, hasOnlyGoodText(value) ? value : everyText(value, wellFormed))
   }
 
   /**
