@@ -168,5 +168,5 @@ test('an attempt that a "later" left in doubt, and the ledger lost, is not sent 
   await adopt(CURRENT)
   await makeReady()
   assert.equal(await sentTo(CURRENT), 0)
-  assert.deepEqual(await state(), ['review', 'proved-absent'])
+  assert.deepEqual(await state(), ['review', 'account-changed'])
 })
