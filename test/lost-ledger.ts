@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
+import type { OrderReport } from '../src/domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
@@ -92,7 +93,7 @@ export async function lostLedger(t: TestContext) {
   }
 
   const world = {
-    ...{ ledger, db },
+    ...{ ledger, db, deps },
     read: (payoutId?: string, fields?: Partial<PayoutCommand>) => read(null, payoutId, fields),
     readAgain: (payoutId?: string) => read(paise(40_000_00n), payoutId),
     /** With another amount. */
@@ -122,11 +123,11 @@ export async function lostLedger(t: TestContext) {
     },
     /** No byte left. */
     sendInVain: () => sendOnce({ kind: 'not-sent', reason: 'connection-refused', exchange: {} }),
-    callBack: () =>
+    callBack: (fields: Partial<OrderReport> = {}) =>
       applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: PAID },
+            ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: { ...PAID, ...fields } },
             accountIds: [ACCOUNT.accountId],
           },
         ],

@@ -68,6 +68,36 @@ const insertAnomaly = sql<{ payoutId: string; kind: string; detail: string; isSe
 const saidOtherwise = sql<object, { payoutId: string; saidOtherwise: string | null }>`
   select payout_id, said_otherwise from payouts order by payout_id`
 
+test('open payouts get a mark for orders besides that an anomaly told of, and that mark is always a sign of life', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  await migrate(url, silentLogger, '0067_order_besides')
+  for (const [payoutId, state, kind] of [
+    ['another-account', 'review', 'other-account'],
+    ['another-amount', 'processing', 'amount-mismatch'],
+    ['another-order', 'processing', 'order-id-mismatch'],
+    ['ended', 'paid', 'order-id-mismatch'],
+  ] as const) {
+    await db.run(insertPayout, { payoutId, state, reason: '' })
+    await db.run(insertAnomaly, { payoutId, kind, detail: '', isSeen: false })
+  }
+  await db.run(insertPayout, { payoutId: 'marked', state: 'processing', reason: '' })
+  await db.run(markBesides, { payoutId: 'marked' })
+  await migrate(url, silentLogger)
+  assert.deepEqual(await db.run(ordersBesides, {}), [
+    { payoutId: 'another-account', orderBesides: true, orderShown: true },
+    { payoutId: 'another-amount', orderBesides: false, orderShown: false },
+    { payoutId: 'another-order', orderBesides: true, orderShown: true },
+    { payoutId: 'ended', orderBesides: false, orderShown: false },
+    { payoutId: 'marked', orderBesides: true, orderShown: true },
+  ])
+  await assert.rejects(db.run(markBesides, { payoutId: 'another-amount' }), /order_besides_is_shown/)
+})
+
+const markBesides = sql<{ payoutId: string }>`
+  update payouts set order_besides = true where payout_id = ${'payoutId'}`
+const ordersBesides = sql<object, { payoutId: string; orderBesides: boolean; orderShown: boolean }>`
+  select payout_id, order_besides, order_shown from payouts order by payout_id`
+
 test('history is partitioned by month, and months past retention are dropped', async (t) => {
   const { db } = await freshDatabase(t)
   const partitions = async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { testLedger } from '../../../test/ledger.ts'
-import { ABSENT, HAS_IT, lostLedger } from '../../../test/lost-ledger.ts'
+import { ABSENT, HAS_IT, type LostLedger, lostLedger } from '../../../test/lost-ledger.ts'
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
+import { become } from '../../domain/payout/transition.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import { watchServer } from '../../ledger/failover-watch.ts'
 import { fencedMerchants, storeDecisions } from '../../ledger/ledger.ts'
@@ -10,14 +11,23 @@ import { raiseFence } from '../../ledger/sql/fence.ts'
 import { fenceAll, noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { decided } from '../operations.fixture.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { publishedBeyond } from './published-beyond.ts'
 import { fence } from './restore.ts'
 
 const { ledger } = await testLedger({ after })
 const { db } = ledger
+const CLOCK = { source: 'CLOCK', exchange: null } as const
 const who = { by: 'asha', reason: 'the standby was synchronous' }
 const acts = sql<object, { actedBy: string; command: string }>`select acted_by, command from operator_acts`
+
+async function promoted({ db }: LostLedger): Promise<void> {
+  const [server] = await db.run(serverIdentity, {})
+  assert.ok(server)
+  const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted', oneStep: true }
+  await db.run(fenceAll, { ...server, merchantIds: ['acme'], ...raised })
+}
 
 async function failover(): Promise<void> {
   await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
@@ -174,10 +184,7 @@ for (const [what, lost, kept] of [
     await world.send()
     const published = lost ? await world.lose() : await world.published()
     if (lost) await world.read()
-    const [server] = await world.db.run(serverIdentity, {})
-    assert.ok(server)
-    const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted', oneStep: true }
-    await world.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...raised })
+    await promoted(world)
     const lacking = await publishedBeyond(world.topics(published))
     assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)
   })
@@ -202,3 +209,37 @@ test('a published payout that the ledger lacks is found, but not one of a mercha
   await world.raise()
   assert.match((await publishedBeyond(world.topics(published))) ?? '', /payout p of acme .* does not have it/)
 })
+
+test('it stays beside a ledger that came to other states under the versions that were published', async (t) => {
+  const world = await lostLedger(t)
+  await world.send()
+  const published = await world.lose()
+  await world.read()
+  for (const [state, reason] of [
+    ['review', 'expired'],
+    ['failed', 'asked them'],
+  ] as const)
+    await decided(world.ledger, 'p', (before) => ({
+      change: { before, after: become(before, state, { reason }), ...CLOCK },
+    }))
+  await promoted(world)
+  const lacking = await publishedBeyond(world.topics(published))
+  assert.match(
+    (await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '',
+    /payout p of acme was published as submitting \(version 2\), which its history does not have/,
+  )
+})
+
+for (const isLost of [true, false])
+  test(`beside a ledger that ${isLost ? 'lacks' : 'has'} an anomaly that was published it ${isLost ? 'stays' : 'comes down'}`, async (t) => {
+    const world = await lostLedger(t)
+    await world.send()
+    await world.callBack({ agentpayOrderId: 'AP2', status: 'processing' })
+    const published = await world.published()
+    if (isLost) await world.db.run(sql<object>`delete from anomalies`, {})
+    await promoted(world)
+    const lacking = await publishedBeyond(world.topics(published))
+    const { kept } = await lowerFence('acme', { ...who, lacking }, world.ledger)
+    if (isLost) assert.match(kept ?? '', /anomaly .* was published, and the ledger does not have it/)
+    else assert.equal(kept, null)
+  })

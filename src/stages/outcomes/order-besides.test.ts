@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import {
+  ACCOUNT,
+  accepted,
+  attemptOf,
+  payoutsOf,
+  setBalance,
+  testLedger,
+  upsertMerchant,
+} from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
+import type { OrderReport } from '../../domain/evidence.ts'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
+import { paise } from '../../domain/money.ts'
+import { fencedMerchants } from '../../ledger/ledger.ts'
+import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
+import { resolvePayout } from '../../operators/resolve-payout.ts'
+import { reversePayout } from '../../operators/reversal.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { claim } from '../dispatch/claim.ts'
+import { recordAnswers } from '../dispatch/record-answers.ts'
+import { applyEvidenceBatch } from './outcomes.ts'
+
+const TABLE = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+const KEY = { merchantId: 'acme', payoutId: 'p' }
+const WHO = { by: 'asha', reason: 'the bank says so' }
+const HERE = 'here'
+const THERE = 'there'
+const amount = paise(10_000n)
+const exchange = {}
+const LATER: ApplyAnswer = {
+  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: true, exchange },
+}
+const TIMEOUT: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
+const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
+  ...{ kind: 'accepted', agentpayOrderId, fee: paise(500n), status: 'processing', exchange },
+})
+
+const addSettings = sql<{ accountId: string; settingsHash: string }>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
+const addAttemptThere = sql<object>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+  select merchant_id, payout_id, 0, order_no, owner, 'h9', lease_until from attempts`
+const makeReady = sql<object>`update payouts set ready = true where state = 'queued'`
+const known = sql<object, { accountId: string | null; agentpayOrderId: string | null; utr: string | null }>`
+  select account_id, agentpay_order_id, utr from payouts`
+const onTopic = sql<{ topic: string }, { value: Buffer }>`
+  select value from ${outboxMessages} where topic = ${'topic'} order by position, n`
+
+/** `p` of ₹100, of a merchant with an account `here`; the account `there` was in force before. */
+async function world(t: TestContext) {
+  const { ledger, config, codec } = await testLedger(t)
+  const { db, topics } = ledger
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await db.run(addSettings, ACCOUNT)
+  await db.run(addSettings, { accountId: THERE, settingsHash: 'h9' })
+  await accepted(ledger, config, [command('p', { amount })])
+  const deps = {
+    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
+    counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+  }
+  const [stored] = await payoutsOf(ledger)
+  const mchOrderNo = stored?.orderNo ?? assert.fail('there is no payout')
+  const reported = (status: OrderReport['status'], fields: Partial<OrderReport>): OrderReport => ({
+    ...{ mchOrderNo, agentpayOrderId: null, status, amount, fee: null, utr: null, errorMessage: null },
+    ...{ exchange: { note: `${status} ${Object.values(fields).join(' ')}` }, ...fields },
+  })
+  const answer = async (attempt: number, said: ApplyAnswer) =>
+    recordAnswers([{ ...(await attemptOf(ledger, 'p', attempt)), answer: said, tell: false }], deps)
+  const send = async () => {
+    await db.run(makeReady, {})
+    await setBalance(db, 'acme', 10n ** 12n)
+    const { wave } = await claim(ledger, {
+      ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
+      ...{ account: ACCOUNT, fingerprintKey: config.fingerprintKey },
+      limits: { maxInFlight: 64, ratePerSecond: null },
+    })
+    assert.equal(wave.length, 1)
+  }
+  return {
+    ...{ db, send, answer },
+    /** Sends it; the gateway accepts it as AP1. */
+    async sendOnce() {
+      await send()
+      await answer(1, acceptedAs('AP1'))
+    },
+    callback: (status: OrderReport['status'], fields: Partial<OrderReport> = {}, accountId = HERE) =>
+      applyEvidenceBatch(
+        [
+          {
+            ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', accountIds: [accountId] },
+            report: reported(status, fields),
+          },
+        ],
+        deps,
+      ),
+    query: (status: OrderReport['status'], fields: Partial<OrderReport>) =>
+      applyEvidenceBatch(
+        [
+          {
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+            answer: { kind: 'found', report: reported(status, fields) },
+            ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+          },
+        ],
+        deps,
+      ),
+    /** Without naming anybody. */
+    async resend() {
+      const terms = { ...ACCOUNT, ...ACCOUNT.promises, deadlineMs: 60_000 }
+      const again = { kind: 'resend', attempt: 0, confirmedAbsentBy: null, deadline: null } as const
+      const resolution = { ...again, cancelRequest: null, terms }
+      const outcome = await resolvePayout({ ...KEY, ...WHO, resolution, shown: null }, ledger)
+      return outcome.kind === 'refused' ? outcome.refusal : outcome.kind
+    },
+    callItPaid: async (utr: string) =>
+      (await resolvePayout({ ...KEY, ...WHO, resolution: { kind: 'paid', utr }, shown: null }, ledger)).kind,
+    reverse: async () => (await reversePayout({ ...KEY, ...WHO, anomalyId: null, shown: null }, ledger)).kind,
+    fenced: async () => [...(await fencedMerchants(db))],
+    state: async () => (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason])[0],
+    known: async () => (await db.run(known, {}))[0],
+    async results() {
+      const written = (await db.run(onTopic, { topic: topics.results })).map(({ value }) =>
+        codec.decode(value),
+      )
+      return (await Promise.all(written)).map((decoded) => {
+        assert.ok(decoded.kind === 'decoded')
+        const { status, agentpayOrderId, utr, fee } = decoded.value as Record<string, unknown>
+        return [status, agentpayOrderId, utr, fee]
+      })
+    },
+  }
+}
+
+for (const status of ['processing', 'failed'] as const)
+  test(`after a "later" here, an account where no attempt was made reports ${status}: the ledger lost one, and the merchant is fenced`, async (t) => {
+    const { send, answer, callback, fenced, state, known } = await world(t)
+    await send()
+    await answer(1, LATER)
+    await callback(status, { agentpayOrderId: 'AP9' }, THERE)
+    assert.deepEqual(await fenced(), ['acme'])
+    assert.deepEqual(await state(), ['review', 'never-sent'])
+    assert.deepEqual(await known(), { accountId: null, agentpayOrderId: null, utr: null })
+  })
+
+test('the number of an order at another account is not taken for that of the latest attempt', async (t) => {
+  const { db, send, callback, known, state } = await world(t)
+  await send()
+  await db.run(addAttemptThere, {})
+  await callback('processing', { agentpayOrderId: 'AP9' }, THERE)
+  assert.deepEqual(await state(), ['processing', null])
+  assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: null, utr: null })
+})
+
+test('an order that a callback names before the next attempt is answered may be another, so the failure of that attempt ends nothing', async (t) => {
+  const { send, answer, callback, query, state, results } = await world(t)
+  await send()
+  await answer(1, LATER)
+  await send()
+  await callback('processing', { agentpayOrderId: 'AP1' })
+  await answer(2, acceptedAs('AP2'))
+  await query('failed', { agentpayOrderId: 'AP2' })
+  assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
+  assert.deepEqual(await results(), [])
+})
+
+const OTHER_AMOUNT = ['as paid with another amount', 'success', { amount: paise(9_900n), utr: 'U9' }] as const
+const UNLISTED = ['under an unlisted status', 'unlisted', { unlisted: '5' }] as const
+for (const [what, first, [how, status, fields]] of [
+  ['is not known yet', TIMEOUT, OTHER_AMOUNT],
+  ['is not known yet', TIMEOUT, UNLISTED],
+  ['is known', acceptedAs('AP1'), OTHER_AMOUNT],
+] as const)
+  test(`an order that is reported ${how} may be another than the one that was sent, whose number ${what}, so its failure ends nothing`, async (t) => {
+    const { send, answer, callback, query, state, results } = await world(t)
+    await send()
+    await answer(1, first)
+    await callback(status, { ...fields, agentpayOrderId: 'AP9' })
+    await query('failed', { agentpayOrderId: 'AP1' })
+    assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
+    assert.deepEqual(await results(), [])
+  })
+
+test('a person’s payment of an order besides has neither the number nor the fee of the known one, whose failure confirms no return', async (t) => {
+  const { sendOnce, callback, query, callItPaid, reverse, results } = await world(t)
+  await sendOnce()
+  await callback('success', { agentpayOrderId: 'AP2', utr: 'U2', fee: paise(900n) })
+  await query('failed', { agentpayOrderId: 'AP1' })
+  assert.equal(await callItPaid('U2'), 'resolved')
+  await callback('failed', { agentpayOrderId: 'AP1' })
+  assert.equal(await reverse(), 'no-word')
+  assert.deepEqual(await results(), [['PAID', null, 'U2', null]])
+})
+
+test('a payment without a number, beside an order besides, is not taken for that of the known order, whose failure confirms no return', async (t) => {
+  const { sendOnce, callback, reverse, results } = await world(t)
+  await sendOnce()
+  await callback('processing', { agentpayOrderId: 'AP2' })
+  await callback('success', { utr: 'U2' })
+  await callback('failed', { agentpayOrderId: 'AP1' })
+  assert.equal(await reverse(), 'no-word')
+  assert.deepEqual(await results(), [['PAID', null, 'U2', null]])
+})
+
+test('a failure without a number, beside an order besides, does not confirm that the payment came back', async (t) => {
+  const { sendOnce, callback, reverse, state } = await world(t)
+  await sendOnce()
+  await callback('processing', { agentpayOrderId: 'AP2' })
+  await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' })
+  await callback('failed')
+  assert.deepEqual(await state(), ['paid', null])
+  assert.equal(await reverse(), 'no-word')
+})
+
+test('a payment without a number, beside an order besides, adds no UTR to that of the known order', async (t) => {
+  const { sendOnce, callback, known } = await world(t)
+  await sendOnce()
+  await callback('processing', { agentpayOrderId: 'AP2' })
+  await callback('success', { agentpayOrderId: 'AP1' })
+  await callback('success', { utr: 'U2' })
+  assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: 'AP1', utr: null })
+})
+
+test('a payout that was never sent, and that the gateway calls paid, is not sent again without a name', async (t) => {
+  const { callback, resend, state } = await world(t)
+  await callback('success', { agentpayOrderId: 'AP9', utr: 'U9' })
+  assert.deepEqual(await state(), ['review', 'never-sent'])
+  assert.deepEqual(await resend(), { kind: 'gateway-had-it', agentpayOrderId: null })
+})
