@@ -222,7 +222,7 @@ async function untilPublished(db: Database, relay: Relay): Promise<void> {
 }
 
 const aside = sql<object, { key: string; reason: string }>`
-  select key, reason from outbox_refused order by position`
+  select key, reason from outbox_refused order by length(key), key`
 
 const message = (topic: string, key: string, value: Buffer): OutboxRow => ({
   ...{ shard: shardOf(key), topic, key, value, eventId: randomUUID() },
