@@ -18,5 +18,5 @@ USER 1000:1000
 EXPOSE 8080 9464
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT || 9464}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/bin/payoutd.ts"]
+ENTRYPOINT ["node", "--min-semi-space-size=16", "--max-semi-space-size=16", "/app/bin/payoutd.ts"]
 CMD ["serve"]
