@@ -11,6 +11,7 @@ import type { Logger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import type { Codec } from '../platform/registry/codec.ts'
 import { type Clock, systemClock } from '../platform/running/clock.ts'
+import type { CommitName } from '../platform/running/crash-points.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 import { openLedger } from './ledger.ts'
 import type { Safeguards } from './safeguards.ts'
@@ -23,6 +24,8 @@ export type Shared = {
   codec: Codec
   /** By merchant, as is `queryPolicies`. */
   gateways: ReadonlyMap<string, ConnectedAccounts>
+  /** From then on `heard` gets the name of each transaction that this process commits. */
+  onCommit: (heard: (name: CommitName) => void) => void
   queryPolicies: ReadonlyMap<string, QueryPolicy>
   metrics: Metrics
   lifecycle: Lifecycle
@@ -49,8 +52,13 @@ export async function share(
 ): Promise<Shared> {
   stopping.throwIfAborted()
   const clock = systemClock
+  const listeners: ((name: CommitName) => void)[] = []
+  const onCommit = (name: CommitName): void => {
+    for (const heard of listeners) heard(name)
+  }
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
-    connect: (options) => safeguards.connectDatabase({ ...options, lockTimeoutMs: LOCK_TIMEOUT_MS }),
+    connect: (options) =>
+      safeguards.connectDatabase({ ...options, lockTimeoutMs: LOCK_TIMEOUT_MS, onCommit }),
     log,
   })
   await proveKeys(ledger.db, keysOf(config))
@@ -65,6 +73,7 @@ export async function share(
     ledger,
     codec,
     gateways,
+    onCommit: (heard) => void listeners.push(heard),
     queryPolicies,
     metrics: new Metrics(),
     lifecycle,

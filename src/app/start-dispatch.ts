@@ -8,8 +8,19 @@ import type { Shared } from './shared.ts'
 import { HOUSEKEEPING_EVERY_MS } from './start-housekeeping.ts'
 
 export async function startDispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
-  const { config, safeguards, ledger, gateways, queryPolicies, metrics, lifecycle, clock, processId, log } =
-    shared
+  const {
+    config,
+    safeguards,
+    ledger,
+    gateways,
+    onCommit,
+    queryPolicies,
+    metrics,
+    lifecycle,
+    clock,
+    processId,
+    log,
+  } = shared
   const { claim, maySend, decisions } = safeguards
   const senders = new Map<string, Sender>()
   for (const [merchantId, [current]] of gateways) {
@@ -33,7 +44,12 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
     took: metrics.seconds('apply_seconds', 'Duration of apply calls', []),
   })
   lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
-  lifecycle.loop('dispatch', () => dispatch.turn())
+  const wake = lifecycle.loop('dispatch', () => dispatch.turn())
+  onCommit((name) => {
+    if (name !== 'take in commands') return
+    dispatch.lookNow()
+    wake()
+  })
   const keyTrial = new KeyTrial(ledger, log)
   lifecycle.loop(
     'payouts that waited for a key',

@@ -7,6 +7,7 @@ export function startRelay({
   config,
   safeguards,
   ledger,
+  onCommit,
   metrics,
   lifecycle,
   clock,
@@ -26,5 +27,6 @@ export function startRelay({
     log,
   })
   lifecycle.own('relay shards', () => relay.leave())
-  lifecycle.loop('relay', () => relay.turn(clock.monotonic()))
+  const wake = lifecycle.loop('relay', () => relay.turn(clock.monotonic()))
+  onCommit(wake)
 }

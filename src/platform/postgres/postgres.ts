@@ -202,8 +202,10 @@ export function connectDatabase(options: {
   stream?: () => Duplex
   /** Uses every new connection before anything else does; if it rejects, the pool does not use the connection. */
   onConnect?: (connection: Connection) => Promise<void>
+  /** Hears of every transaction that was committed. */
+  onCommit?: (name: CommitName) => void
 }): Database {
-  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, lockTimeoutMs = 0, onConnect } = options
+  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, lockTimeoutMs = 0, onConnect, onCommit } = options
   const settings = {
     ...PLANS,
     ...RELIED_ON,
@@ -233,7 +235,11 @@ export function connectDatabase(options: {
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     run: (statement, params) => run(pool, statement, params),
-    transaction: (name, work) => inTransaction(pool, name, work),
+    async transaction(name, work) {
+      const result = await inTransaction(pool, name, work)
+      onCommit?.(name)
+      return result
+    },
     async write(name, statement, params) {
       crashPoint('before commit', name)
       const rows = await run(pool, statement, params)

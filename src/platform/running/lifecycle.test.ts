@@ -48,6 +48,43 @@ test('stopping waits for the current turn and cuts the pause after it short', as
   assert.equal(finished, true)
 })
 
+test('a loop that is woken takes its next turn at once, also if it was woken during a turn', async () => {
+  const lifecycle = new Lifecycle(silentLogger)
+  let turns = 0
+  let during: (() => void) | undefined
+  const wake = lifecycle.loop('test', async () => {
+    turns++
+    during?.()
+    return 3_600_000
+  })
+  await eventually('the first turn', async () => turns === 1)
+  wake()
+  await eventually('the turn after it was woken', async () => turns === 2)
+  during = () => {
+    if (turns === 3) wake()
+  }
+  wake()
+  await eventually('the turn after it was woken during one', async () => turns === 4)
+  await lifecycle.stop()
+  assert.equal(turns, 4)
+})
+
+test('a loop whose turn has failed waits, although it is woken', async () => {
+  const lifecycle = new Lifecycle(silentLogger)
+  let turns = 0
+  const wake = lifecycle.loop('test', async () => {
+    turns++
+    throw new Error('database is down')
+  })
+  await eventually('the second turn', async () => turns === 2)
+  for (let i = 0; i < 20; i++) {
+    wake()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(turns, 2)
+  await lifecycle.stop()
+})
+
 test('an aborted pause ends and does not reject', async () => {
   const abort = new AbortController()
   const paused = pause(3_600_000, abort.signal)

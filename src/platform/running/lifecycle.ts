@@ -46,19 +46,23 @@ export class Lifecycle {
    * Runs `turn` again and again until stopped. It returns the ms to wait before the next turn (0: at once). After a
    * turn that throws, the loop tries again with a pause that doubles up to 5 s: a loop survives the loss of a
    * dependency. A long turn gives a sign at each step: it is never silent for longer than one step takes. The loop
-   * logs the first failure in a row, and its recovery.
+   * logs the first failure in a row, and its recovery. Returns a function that ends the wait
+   * under way, or the next one; after a turn that threw, the loop waits all the same.
    */
-  loop(name: string, turn: Turn): void {
+  loop(name: string, turn: Turn): () => void {
     const abort = new AbortController()
-    const running = this.#repeat(name, turn, abort.signal)
+    const rest = new Rest()
+    const running = this.#repeat(name, turn, rest, abort.signal)
     this.own(name, async () => {
       abort.abort()
+      rest.end()
       await running
       this.heartbeats.forget(name)
     })
+    return () => rest.end()
   }
 
-  async #repeat(name: string, turn: Turn, signal: AbortSignal) {
+  async #repeat(name: string, turn: Turn, rest: Rest, signal: AbortSignal) {
     let failures = 0
     while (!signal.aborted) {
       let wait: number
@@ -76,7 +80,8 @@ export class Lifecycle {
         else this.#log.debug(line, 'loop failed again')
       }
       this.heartbeats.rest(name)
-      await pause(wait, signal)
+      if (failures > 0) await pause(wait, signal)
+      else if (!signal.aborted) await rest.take(wait)
     }
   }
 
@@ -109,6 +114,29 @@ export class Lifecycle {
       }
       leftMs -= performance.now() - began
     }
+  }
+}
+
+/** A wait that others may end. */
+class Rest {
+  #isOver = false
+  #end: (() => void) | undefined
+
+  async take(ms: number): Promise<void> {
+    if (!this.#isOver) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, ms)
+      this.#end = resolve
+      await promise
+      clearTimeout(timer)
+      this.#end = undefined
+    }
+    this.#isOver = false
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#end?.()
   }
 }
 

@@ -57,8 +57,13 @@ const LARGEST_WAVE = 64
 /** Claims under way at once in this process: fewer than its connections by default. */
 const MOST_CLAIMS = 4
 const BUSY_MS = 2
-/** How often dispatch looks for merchants with payouts to send, even while others keep it busy. */
+/**
+ * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
+ * while. It looks at once when its own process has taken in commands.
+ */
 const LOOK_EVERY_MS = 40
+const LOOK_SELDOM_MS = 250
+const SELDOM_AFTER_MS = 2_000
 /** How long a merchant rests after a claim that takes nothing: longer after each. After a locked row it begins with BUSY_MS. */
 const REST_FIRST_MS = 40
 const REST_LONGEST_MS = 1_000
@@ -91,6 +96,8 @@ export class Dispatch {
   readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()
   #lookAt = 0
+  #foundAt = 0
+  #isToLook = false
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
@@ -108,8 +115,12 @@ export class Dispatch {
   async turn(): Promise<number> {
     const { clock, ledger, senders, inFlight } = this.#deps
     if (clock.monotonic() >= this.#lookAt) {
+      this.#isToLook = false
       const found = await ledger.db.run(merchantsWithWork, {})
-      this.#lookAt = clock.monotonic() + LOOK_EVERY_MS
+      const now = clock.monotonic()
+      if (found.length > 0) this.#foundAt = now
+      const everyMs = now - this.#foundAt > SELDOM_AFTER_MS ? LOOK_SELDOM_MS : LOOK_EVERY_MS
+      this.#lookAt = this.#isToLook ? now : now + everyMs
       this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }
     const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
@@ -127,6 +138,12 @@ export class Dispatch {
       ...[...this.#active.values()].map(({ claiming, restUntil }) => (claiming ? 0 : restUntil)),
     )
     return Math.max(BUSY_MS, next - clock.monotonic())
+  }
+
+  /** Makes the next turn look for merchants with payouts to send. */
+  lookNow(): void {
+    this.#isToLook = true
+    this.#lookAt = 0
   }
 
   /** Drops merchants with nothing left to send. Ends the rest of a merchant whose row has changed. */

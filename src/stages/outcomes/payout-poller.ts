@@ -37,7 +37,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       mostQueries: 64,
       mostAtOnce: 3,
       mostTimers: 50,
-      idleMs: 100,
+      idleMs: 250,
       keyOf,
       about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
       findTimers: (db, ofEach) => db.run(dueTimers, { ofEach }),

@@ -37,7 +37,13 @@ const PER_QUEUE = 64
 const PER_QUEUE_BYTES = 512 * 1024
 /** How many bytes are published, and then deleted, together: one request. */
 const PIECE_BYTES = 768 * 1024
+/**
+ * How long the relay waits when it has found nothing, and when it has for a while. It is woken for what its own process commits,
+ * so only messages of other processes wait that long.
+ */
 const IDLE_MS = 20
+const QUIET_MS = 250
+const QUIET_AFTER_MS = 2_000
 /** How long a turn waits for its topics. A slower topic goes on by itself, beside the turns of the others. */
 const PATIENCE_MS = 250
 const LONGEST_REST_MS = 5_000
@@ -52,6 +58,7 @@ const LONGEST_REST_MS = 5_000
 export class Relay {
   readonly #deps: RelayDeps
   #renewAt = 0
+  #foundAt = 0
   readonly #moving = new Map<string, Promise<void>>()
   /** Topics that failed, and pause before the next try. */
   readonly #resting = new Set<string>()
@@ -72,7 +79,8 @@ export class Relay {
       limit: PER_QUEUE,
       bytes: PER_QUEUE_BYTES,
     })
-    if (rows.length === 0) return IDLE_MS
+    if (rows.length === 0) return now - this.#foundAt > QUIET_AFTER_MS ? QUIET_MS : IDLE_MS
+    this.#foundAt = now
     const begun = [...Map.groupBy(rows, ({ topic }) => topic)].map(([topic, rows]) =>
       this.#begin(topic, rows),
     )
