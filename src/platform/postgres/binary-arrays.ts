@@ -1,15 +1,6 @@
 import { wellFormed } from '../../text/text.ts'
 
-export type ColumnType =
-  | 'bigint'
-  | 'bool'
-  | 'bytea'
-  | 'float8'
-  | 'int'
-  | 'jsonb'
-  | 'smallint'
-  | 'text'
-  | 'uuid'
+export type BinaryType = 'bigint' | 'bool' | 'bytea' | 'float8' | 'int' | 'jsonb' | 'smallint' | 'text'
 
 type Element = {
   oid: number
@@ -34,14 +25,6 @@ const ELEMENTS = {
     oid: 17,
     room: (value: unknown) => (Buffer.isBuffer(value) ? value.length : 0),
     write: (memory, at, value: unknown) => (Buffer.isBuffer(value) ? at + value.copy(memory, at) : null),
-  },
-  uuid: {
-    oid: 2950,
-    room: () => 16,
-    write: (memory, at, value: unknown) =>
-      typeof value === 'string' && UUID.test(value)
-        ? at + memory.write(value.replaceAll('-', ''), at, 'hex')
-        : null,
   },
   bool: {
     oid: 16,
@@ -75,9 +58,7 @@ const ELEMENTS = {
     write: (memory, at, value: unknown) =>
       typeof value === 'number' ? memory.writeDoubleBE(value, at) : null,
   },
-} satisfies Record<ColumnType, Element>
-
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+} satisfies Record<BinaryType, Element>
 
 const isWhole = (value: unknown, bits: number): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= -(2 ** bits) && value < 2 ** bits
@@ -91,7 +72,7 @@ function writeText(memory: Buffer, at: number, value: unknown): number | null {
   return typeof value === 'string' ? at + memory.write(wellFormed(value), at) : null
 }
 
-export const isColumnType = (name: string): name is ColumnType => Object.hasOwn(ELEMENTS, name)
+export const isBinaryType = (name: string): name is BinaryType => Object.hasOwn(ELEMENTS, name)
 
 const HEADER = 20
 /** Memory that all arrays are written into, one after the other. One that needed more than this gives it back. */
@@ -100,10 +81,10 @@ let memory = Buffer.allocUnsafe(USUAL_BYTES)
 
 /**
  * An array of one dimension as PostgreSQL receives it in its binary format. The driver would write it as text, in which every
- * value is escaped, bytes are twice as long, and the server reads character by character: that cost payoutd and PostgreSQL a
- * sixth of their time. Null: a value is not of this type, so that the server is to say what is wrong with it as text.
+ * value is escaped and bytes are twice as long: 2 to 5 times the CPU per value here (JSON 1.3 and 0.25 µs), and twice the bytes on
+ * the wire. A UUID is cheaper as text. Null: a value is not of this type, so that the server is to say what is wrong with it as text.
  */
-export function binaryArray(values: readonly unknown[], type: ColumnType): Buffer | null {
+export function binaryArray(values: readonly unknown[], type: BinaryType): Buffer | null {
   const element: Element = ELEMENTS[type]
   let at = HEADER
   let hasNull = 0

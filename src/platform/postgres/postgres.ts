@@ -6,7 +6,7 @@ import { wellFormed } from '../../text/text.ts'
 import type { Instant } from '../running/clock.ts'
 import { type CommitName, crashPoint } from '../running/crash-points.ts'
 import { pause } from '../running/lifecycle.ts'
-import { binaryArray, type ColumnType, isColumnType } from './binary-arrays.ts'
+import { type BinaryType, binaryArray, isBinaryType } from './binary-arrays.ts'
 
 /** A statement with named parameters: one file each, in the `sql/` of its folder. */
 export type Sql<Params, Row> = {
@@ -21,6 +21,8 @@ export type Sql<Params, Row> = {
 
 /** A piece of statement text that several statements share, such as a list of columns. */
 export type Fragment = { readonly fragment: string }
+
+type ColumnType = BinaryType | 'uuid'
 
 /**
  * Rows passed to a statement as one parameter, which becomes a table with a column for each field named here.
@@ -68,12 +70,12 @@ export function sql<Params, Row = never>(
   return { text, keys, name, values: (params) => readers.map((read) => read(params)) }
 }
 
-/** The placeholders that the statement casts to an array, with the type of its elements. */
-function arrayTypes(text: string): ReadonlyMap<number, ColumnType> {
+/** The placeholders that the statement casts to an array that goes in binary, with the type of its elements. */
+function arrayTypes(text: string): ReadonlyMap<number, BinaryType> {
   const casts = text.matchAll(/\$(\d+)::(\w+)\[\]/g)
   return new Map(
     [...casts].flatMap(([, place, type = '']) =>
-      isColumnType(type) ? [[Number(place), type] as const] : [],
+      isBinaryType(type) ? [[Number(place), type] as const] : [],
     ),
   )
 }
@@ -321,7 +323,7 @@ async function close(pool: pg.Pool): Promise<void> {
  * Makes any parameter storable: PostgreSQL takes any text but a NUL, and the driver would replace half a character. An array
  * whose elements have a type goes in binary.
  */
-function storable(value: unknown, type?: ColumnType): unknown {
+function storable(value: unknown, type?: BinaryType): unknown {
   if (typeof value === 'string') return wellFormed(value)
   if (!Array.isArray(value)) return value
   return (type && binaryArray(value, type)) ?? value.map((each) => storable(each))

@@ -25,7 +25,9 @@ import { Relay } from './relay.ts'
 
 const lockVersion = sql<{ key: string }, { version: number }>`
   update versions set version = version + 1 where key = ${'key'} returning version`
-const waiting = sql<object, { count: bigint }>`select count(*) as count from ${outboxMessages}`
+/** It reads no contents, which may be large. */
+const waiting = sql<object, { count: bigint }>`
+  select coalesce(sum(cardinality(keys)), 0)::bigint as count from outbox`
 const endLeases = sql<object>`update relay_shards set lease_until = '-infinity'`
 
 const KEYS = Array.from({ length: 40 }, (_, i) => `acme:p${i}`)
@@ -403,7 +405,7 @@ test('a missing topic waits by itself: others are published, and it is once it e
 })
 
 const countOf = sql<{ topic: string }, { count: bigint }>`
-  select count(*) as count from ${outboxMessages} where topic = ${'topic'}`
+  select coalesce(sum(cardinality(keys)), 0)::bigint as count from outbox where topic = ${'topic'}`
 
 const marks = sql<object, { below: bigint; position: bigint }>`
   select min(done_below) as below, (select last_value from outbox_position_seq) as position from relay_shards`

