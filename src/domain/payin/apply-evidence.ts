@@ -134,7 +134,7 @@ export function besides(
   const told = anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange)
   if (isEnd(payin.state) || report.doubt === 'of-a-request') return told
   const isAlive = report.status !== 'failed' || namesPayment(report)
-  const isNews = isAlive && !(isLeft(payin) && payin.reason === ORDER_BESIDES)
+  const isNews = isAlive && payin.reason !== ORDER_BESIDES
   const there = shown(payin)
   const left = isNews ? askAnew(leftToPerson(there, ORDER_BESIDES, now), queryPolicy, now) : there
   const after = !isNews && source === 'QUERY' ? askedInVain(left, queryPolicy, now) : left
