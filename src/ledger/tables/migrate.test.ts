@@ -68,17 +68,19 @@ const insertAnomaly = sql<{ payoutId: string; kind: string; detail: string; isSe
 const saidOtherwise = sql<object, { payoutId: string; saidOtherwise: string | null }>`
   select payout_id, said_otherwise from payouts order by payout_id`
 
-test('open payouts get a mark for orders besides that an anomaly told of, and that mark is always a sign of life', async (t) => {
+test('open payouts get a mark for orders besides that an anomaly tells of and nobody ruled out, and that mark is always a sign of life', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger, '0067_order_besides')
-  for (const [payoutId, state, kind] of [
+  for (const [payoutId, state, kind, { reason = '', isSeen = false } = {}] of [
     ['another-account', 'review', 'other-account'],
     ['another-amount', 'processing', 'amount-mismatch'],
     ['another-order', 'processing', 'order-id-mismatch'],
     ['ended', 'paid', 'order-id-mismatch'],
-  ] as const) {
-    await db.run(insertPayout, { payoutId, state, reason: '' })
-    await db.run(insertAnomaly, { payoutId, kind, detail: '', isSeen: false })
+    ['seen', 'processing', 'order-id-mismatch', { isSeen: true }],
+    ['sent-again-by-name', 'queued', 'order-id-mismatch', { reason: 'resent' }],
+  ] as [string, string, string, { reason?: string; isSeen?: boolean }?][]) {
+    await db.run(insertPayout, { payoutId, state, reason })
+    await db.run(insertAnomaly, { payoutId, kind, detail: '', isSeen })
   }
   await db.run(insertPayout, { payoutId: 'marked', state: 'processing', reason: '' })
   await db.run(markBesides, { payoutId: 'marked' })
@@ -89,6 +91,8 @@ test('open payouts get a mark for orders besides that an anomaly told of, and th
     { payoutId: 'another-order', orderBesides: true, orderShown: true },
     { payoutId: 'ended', orderBesides: false, orderShown: false },
     { payoutId: 'marked', orderBesides: true, orderShown: true },
+    { payoutId: 'seen', orderBesides: false, orderShown: false },
+    { payoutId: 'sent-again-by-name', orderBesides: false, orderShown: false },
   ])
   await assert.rejects(db.run(markBesides, { payoutId: 'another-amount' }), /order_besides_is_shown/)
 })
