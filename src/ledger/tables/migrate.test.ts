@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { outboxMessages } from '../sql/outbox-messages.ts'
 import { migrate } from './migrate.ts'
 
 test('eight processes that migrate at once take turns, and only one migrates', async (t) => {
@@ -101,6 +102,34 @@ const markBesides = sql<{ payoutId: string }>`
   update payouts set order_besides = true where payout_id = ${'payoutId'}`
 const ordersBesides = sql<object, { payoutId: string; orderBesides: boolean; orderShown: boolean }>`
   select payout_id, order_besides, order_shown from payouts order by payout_id`
+
+test('messages that wait, or that Kafka refused, stay in their order when rows of the outbox come to hold many', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  await migrate(url, silentLogger, '0068_orders_besides_before')
+  for (const key of ['a', 'b', 'c']) await db.run(insertMessage, { key })
+  await db.run(refuseFirst, {})
+  await migrate(url, silentLogger)
+  assert.deepEqual(await db.run(waitingMessages, {}), [
+    { shard: 3, key: 'b', value: Buffer.from('b'), headers: { n: 'b' } },
+    { shard: 3, key: 'c', value: Buffer.from('c'), headers: { n: 'c' } },
+  ])
+  const [refused] = await db.run(refuseNext, {})
+  assert.ok((refused?.position ?? 0n) > 3n)
+})
+
+const insertMessage = sql<{ key: string }>`
+  insert into outbox (shard, topic, key, event_id, type, value, headers)
+  values (7, 'events', ${'key'}, gen_random_uuid(), 'event', ${'key'}::text::bytea, jsonb_build_object('n', ${'key'}::text))`
+const refuseFirst = sql<object>`
+  with first as (delete from outbox where key = 'a' returning *)
+  insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
+  select position, shard, topic, key, event_id, type, value, headers, at, 'MESSAGE_TOO_LARGE' from first`
+const refuseNext = sql<object, { position: bigint }>`
+  insert into outbox_refused (shard, topic, key, event_id, type, value, at, reason)
+  values (0, 'events', 'd', gen_random_uuid(), 'event', '', now(), 'MESSAGE_TOO_LARGE')
+  returning position`
+const waitingMessages = sql<object, { shard: number; key: string; value: Buffer; headers: unknown }>`
+  select shard, key, value, headers from ${outboxMessages} order by position, n`
 
 test('history is partitioned by month, and months past retention are dropped', async (t) => {
   const { db } = await freshDatabase(t)
