@@ -38,11 +38,10 @@ update compatibility set oldest = '0069_outbox_parcels';
 update compatibility set oldest = '0068_orders_besides_before';
 alter table outbox_refused alter column position drop identity;
 create table outbox_single as
-  select o.shard, o.topic, o.at, m.*
+  select o.position, o.shard, o.topic, o.at, m.*
   from outbox o
   cross join lateral unnest(o.keys, o.event_ids, o.types, o.contents, o.headers)
-    with ordinality as m (key, event_id, type, value, headers_of, n)
-  order by o.position, m.n;
+    with ordinality as m (key, event_id, type, value, headers_of, n);
 delete from outbox;
 alter table outbox
   drop column keys, drop column event_ids, drop column types, drop column contents, drop column headers, drop column bytes,
@@ -52,5 +51,5 @@ alter table outbox
   add column value bytea not null,
   add column headers jsonb;
 insert into outbox (shard, topic, at, key, event_id, type, value, headers)
-select shard, topic, at, key, event_id, type, value, headers_of from outbox_single order by n;
+select shard, topic, at, key, event_id, type, value, headers_of from outbox_single order by position, n;
 drop table outbox_single;
