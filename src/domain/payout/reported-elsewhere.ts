@@ -1,6 +1,6 @@
 import type { EvidenceSource, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
-import { applyEvidence, mayShowOrder, withWhatItSays } from './apply-evidence.ts'
+import { ANOTHER_ORDER, applyEvidence, mayShowOrder, withWhatItSays } from './apply-evidence.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
 import { shown, withOrderBesides } from './order-shown.ts'
@@ -10,6 +10,9 @@ import { anomaly } from './transition.ts'
 
 /** The kind of the anomaly. */
 export const OTHER_ACCOUNT = 'other-account'
+
+/** The kinds of anomalies about an order besides that of the latest attempt. */
+export const BESIDES = [ANOTHER_ORDER, OTHER_ACCOUNT] as const
 
 /** `from`: the accounts it may come from. `accountId`: the one of them at which an attempt was, or may have been, made; null: none. */
 type Elsewhere = { from: readonly string[]; accountId: string | null }

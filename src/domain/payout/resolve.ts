@@ -129,7 +129,9 @@ export function resolve(
         payout.reason !== END_PUBLISHED &&
         mayBePaidByAnother(payout) &&
         !isOfPayment(payout, { agentpayOrderId: null, utr })
-      const known = unnamed ? { agentpayOrderId: null, fee: null } : {}
+      const known = unnamed
+        ? { agentpayOrderId: null, fee: null, ...(payout.orderBesides && { accountId: null }) }
+        : {}
       return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)
     }
     case 'failed': {

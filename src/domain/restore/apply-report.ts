@@ -5,6 +5,7 @@ import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { reportedElsewhere } from '../payout/reported-elsewhere.ts'
+import { isOfPayment } from '../payout/several-orders.ts'
 import { isEnd } from '../payout/states.ts'
 import { become, cannotBeThere, change } from '../payout/transition.ts'
 
@@ -29,7 +30,7 @@ export function applyReportsAfterRestore(
   const isElsewhere =
     isEnd(payout.state) &&
     payout.accountId !== found.accountId &&
-    (payout.accountId !== null || (sole === null && found.report.status !== 'success'))
+    (payout.accountId !== null || (sole === null && !isItsPayment(payout, found.report)))
   const first = isElsewhere
     ? { decisions: [], after: payout, sent: false }
     : applyReport(payout, { ...found, isSole: sole !== null }, note, decisions, queryPolicy, now)
@@ -43,6 +44,9 @@ export function applyReportsAfterRestore(
   }
   return { decisions: all, after, sent: first.sent }
 }
+
+const isItsPayment = (payout: Payout, report: OrderReport): boolean =>
+  report.status === 'success' && (payout.state !== 'paid' || isOfPayment(payout, report))
 
 /**
  * If the gateway has an order, the payout was sent, whatever the ledger knows: that attempt counts again. Then the report is

@@ -1,9 +1,9 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import { anomalyId, type PayoutKey } from '../../domain/identifiers.ts'
-import { ANOTHER_ORDER, IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
+import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { shown, shownBesides } from '../../domain/payout/order-shown.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
-import { OTHER_ACCOUNT } from '../../domain/payout/reported-elsewhere.ts'
+import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
 import { change } from '../../domain/payout/transition.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf, type Ledger, lockPayouts, storeDecisions, storeSaidOtherwise } from '../../ledger/ledger.ts'
@@ -22,8 +22,6 @@ type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'
 }
 
 const PAGE = 1_000
-/** The kinds of anomalies about an order besides that of the latest attempt. */
-const BESIDES = [ANOTHER_ORDER, OTHER_ACCOUNT]
 
 /**
  * Gives fenced merchants back the anomalies that were published and that the database lost. The gateway never repeats a report of
@@ -53,7 +51,7 @@ export async function recallAnomalies(
       )
       await storeSaidOtherwise(tx, about)
       const but = IN_DOUBT['of-a-request'].kind
-      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: back, but, besides: BESIDES }))
+      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: back, but, besides: [...BESIDES] }))
       await tx.run(showPayins, { anomalies: back, but })
       return back
     })

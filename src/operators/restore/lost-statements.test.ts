@@ -4,6 +4,7 @@ import { ACCOUNT, anomaliesOf, payoutsOf } from '../../../test/ledger.ts'
 import { ABSENT, lostLedger, WHO, type WrittenMessage } from '../../../test/lost-ledger.ts'
 import { paise } from '../../domain/money.ts'
 import { become } from '../../domain/payout/transition.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 import { recordAnswers } from '../../stages/dispatch/record-answers.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
@@ -107,3 +108,16 @@ test('a recovery that lost nothing leaves a payout that a person sent again as i
   assert.equal(await w.recall(await w.published()), 0)
   assert.deepEqual(await w.stateOfP(), [['queued', 'resent']])
 })
+
+test('an order besides counts for a payout whose command is read again after the anomaly about it came back', async (t) => {
+  const { db, send, callBack, lose, ledger, recoverFrom, read } = await world(t)
+  await send()
+  await callBack({ agentpayOrderId: 'AP2', status: 'processing' })
+  const published = (await lose()).filter(({ topic }) => topic === ledger.topics.anomalies)
+  await recoverFrom(published)
+  await read()
+  assert.deepEqual(await db.run(besides, {}), [{ state: 'review', orderBesides: true }])
+})
+
+const besides = sql<object, { state: string; orderBesides: boolean }>`
+  select state, order_besides from payouts where payout_id = 'p'`

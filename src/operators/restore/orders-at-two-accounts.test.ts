@@ -170,3 +170,38 @@ test('an attempt that a "later" left in doubt, and the ledger lost, is not sent 
   assert.equal(await sentTo(CURRENT), 0)
   assert.deepEqual(await state(), ['review', 'account-changed'])
 })
+
+const PAYMENT = { utr: '632611200001' }
+
+for (const [what, status, fields] of [
+  ['says that its own order is under way', 'processing', {}],
+  ['says "success" of it knows not what', 'success', { agentpayOrderId: null }],
+] as const)
+  test(`a payment that a person told of stays without an account while another one ${what}`, async (t) => {
+    const { knowBoth, recover, takeDown, callItPaid, hear, reverse } = await twoAccounts(t, {
+      first: { state: 'unknown', isUnderWay: false },
+    })
+    await knowBoth()
+    await recover(PROMISING, TABLE)
+    assert.equal((await takeDown()).kind, 'recovered')
+    assert.equal((await callItPaid(PAYMENT.utr)).kind, 'resolved')
+    await hear('CALLBACK', CURRENT, status, fields)
+    await hear('CALLBACK', FORMER, 'success', PAYMENT)
+    await hear('CALLBACK', FORMER, 'failed', PAYMENT)
+    assert.equal(await reverse(), 'reversed')
+  })
+
+test('a payment that a person told of, of another order than the known one, belongs to the account that names it', async (t) => {
+  const { recover, takeDown, callItPaid, hear, reverse, state } = await twoAccounts(t, {
+    ...{ isTold: false, first: { state: 'unknown', isUnderWay: false } },
+    says: { current: 'processing', former: 'processing' },
+  })
+  await recover(PROMISING, TABLE)
+  assert.equal((await takeDown()).kind, 'recovered')
+  await hear('QUERY', CURRENT, 'failed')
+  assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
+  assert.equal((await callItPaid(PAYMENT.utr)).kind, 'resolved')
+  await hear('CALLBACK', FORMER, 'success', PAYMENT)
+  await hear('CALLBACK', FORMER, 'failed', PAYMENT)
+  assert.equal(await reverse(), 'reversed')
+})

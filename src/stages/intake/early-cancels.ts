@@ -3,6 +3,7 @@ import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import { fencedBeforeCancels, keyOf, type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import {
@@ -83,22 +84,22 @@ const nobodyKnows = ({ merchantId, payoutId }: CancelRequest): Decision => ({
   },
 })
 
+/** By order number. */
+type Reported = ReadonlyMap<string, 'order' | 'order-besides'>
+
 /**
  * Fences the merchants of orders that the gateway reported before their commands came: a ledger that was set back since had
- * sent them. Call it before you lock payouts. Returns the order numbers.
+ * sent them. Call it before you lock payouts. Returns the order numbers, with what the reports show.
  */
-export async function fenceReported(
-  tx: Transaction,
-  payouts: readonly Payout[],
-): Promise<ReadonlySet<string>> {
+export async function fenceReported(tx: Transaction, payouts: readonly Payout[]): Promise<Reported> {
   const but = IN_DOUBT['of-a-request'].kind
-  const reported = await tx.run(reportedOrders, { orders: payouts, but })
+  const reported = await tx.run(reportedOrders, { orders: payouts, but, besides: [...BESIDES] })
   const reason = 'the ledger was set back: the gateway reported an order before its command came'
   for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
     await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
     await tx.run(askAnew, { merchantId, payoutIds: [null] })
   }
-  return new Set(reported.map(({ orderNo }) => orderNo))
+  return new Map(reported.map(({ orderNo, isBesides }) => [orderNo, isBesides ? 'order-besides' : 'order']))
 }
 
 /**
@@ -108,7 +109,7 @@ export async function fenceReported(
 export async function applyEarlyCancels(
   tx: Transaction,
   payouts: readonly Payout[],
-  reported: ReadonlySet<string>,
+  reported: Reported,
 ): Promise<Decision[]> {
   const cancels = new Map(
     (await tx.run(takeEarlyCancels, { fresh: payouts })).map((each) => [keyOf(each), each]),
@@ -126,13 +127,14 @@ export async function applyEarlyCancels(
   return payouts.flatMap((payout) => {
     const decisions: Decision[] = []
     let after = payout
-    if (payout.orderNo !== null && reported.has(payout.orderNo)) {
+    const shows = payout.orderNo === null ? undefined : reported.get(payout.orderNo)
+    if (shows) {
       const sent = neverSent(
         payout,
         'COMMAND',
         'the gateway reported this order before its command came',
         null,
-        'order',
+        shows,
       )
       if ('change' in sent) after = sent.change.after
       decisions.push(sent)

@@ -8,6 +8,7 @@ import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../..
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
 import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
+import { isOfPayment } from '../../domain/payout/several-orders.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
@@ -166,9 +167,11 @@ function decide(
   }
   const decision = reported(evidence, known, payout, decisions, queryPolicy, now)
   if (!('change' in decision)) return decision
-  // A payment belongs to the account that reported it.
+  // A payment belongs to the account that reported it: now, or later by a report that names it.
   const { after } = decision.change
   if (after.state !== 'paid' || after.accountId !== null) return decision
+  const isItsReport = known.state !== 'paid' || (report?.status === 'success' && isOfPayment(known, report))
+  if (!isItsReport) return decision
   const paid = { ...after, accountId: accountId ?? from[0] ?? null }
   return { ...decision, change: { ...decision.change, after: paid } }
 }

@@ -576,4 +576,23 @@ for (const [what, isRefused] of [
     assert.deepEqual(await db.run(aside, {}), [])
   })
 
+test('if another server took over meanwhile, and its row begins with the same messages, it publishes all of that row', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const same = ['1', '2'].map((version) => message('events', 'acme:p0', Buffer.from(version)))
+  const more = message('events', 'acme:p0', Buffer.from('3'))
+  await db.transaction('test', (tx) => storeOutbox(tx, same))
+  const published: string[] = []
+  const relay = relayOf(db, async (batch) => {
+    if (published.length === 0) {
+      const [lost] = await db.run(loseAll, {})
+      await db.run(goOnFrom, { position: lost?.position ?? assert.fail() })
+      await db.transaction('test', (tx) => storeOutbox(tx, [...same, more]))
+    }
+    published.push(...batch.map(({ value }) => String(value)))
+  })
+  await untilPublished(db, relay)
+  assert.deepEqual(published, ['1', '2', '1', '2', '3'])
+})
+
 const least = (one: bigint, other: bigint): bigint => (one < other ? one : other)

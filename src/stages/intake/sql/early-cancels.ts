@@ -23,18 +23,24 @@ export const takeEarlyCancels = sql<
  * order for sure (`but`) does not count.
  */
 export const reportedOrders = sql<
-  { orders: readonly (PayoutKey & { orderNo: string | null })[]; but: string },
-  { merchantId: string; orderNo: string }
+  { orders: readonly (PayoutKey & { orderNo: string | null })[]; but: string; besides: string[] },
+  { merchantId: string; orderNo: string; isBesides: boolean }
 >`
-  select merchant_id, order_no
+  select asked.merchant_id, asked.order_no, said.is_besides
   from ${{ rows: 'orders', columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text' } }} asked
-  where coalesce(
-      (select true from anomalies a
+  cross join lateral (
+    select bool_or(kind = any(${'besides'}::text[])) as is_besides
+    from (
+      (select kind from anomalies a
        where a.merchant_id = asked.merchant_id and a.order_no = asked.order_no and a.payout_id is null
          and a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind <> ${'but'}
-       limit 1),
-      (select true from anomalies a
+       limit 100)
+      union all
+      (select kind from anomalies a
        where a.merchant_id = asked.merchant_id and a.payout_id = asked.payout_id
          and a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind <> ${'but'}
-       limit 1))
+       limit 100)
+    ) all_said
+  ) said
+  where said.is_besides is not null
     and not exists (select from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = asked.payout_id)`

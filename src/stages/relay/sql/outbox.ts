@@ -110,19 +110,20 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
   cross join lateral ${messagesIn}
   where q.topic <> '' and q.topic <> all(${'but'}::text[]) and o.sum - o.bytes < ${'bytes'}::int`
 
-/** `eventIds`: of the first message of each row. */
+/** `eventIds`: those of all messages of each row, in their order, with a comma between them. */
 type OutboxRows = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
 
 /**
- * The places of rows that were read. Compares event ids, too: a server that took over meanwhile without these messages has given
- * their positions to others.
+ * The places of rows that were read. Compares all event ids, too: a server that took over meanwhile without these messages has given
+ * their positions to others, which may begin with the same ones.
  */
 const placesOf = sql<OutboxRows>`
   select found.place
-  from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::uuid[]) as read (shard, position, event_id)
+  from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::text[]) as read (shard, position, event_ids)
   cross join lateral (
     select ctid as place from outbox o
-    where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position and o.event_ids[1] = read.event_id
+    where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position
+      and array_to_string(o.event_ids, ',') = read.event_ids
     offset 0
   ) found`
 
