@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { outboxMessages } from '../../src/ledger/sql/outbox-messages.ts'
 import { topicNames } from '../../src/messages/topics.ts'
 import { connectAdmin } from '../../src/platform/kafka/admin.ts'
 import type { Logger } from '../../src/platform/log.ts'
@@ -60,7 +59,7 @@ const used = sql<
     (select coalesce(sum(pg_total_relation_size(relid)), 0)::bigint from pg_stat_user_tables) as table_bytes,
     (select coalesce(sum(n_live_tup), 0)::bigint from pg_stat_user_tables) as live_rows,
     (select coalesce(sum(n_dead_tup), 0)::bigint from pg_stat_user_tables) as dead_rows,
-    (select count(*) from ${outboxMessages}) as outbox,
+    (select coalesce(sum(cardinality(keys)), 0) from outbox) as outbox,
     (select coalesce(sum(next_offset), 0)::bigint from intake_offsets where topic = ${'topic'}) as taken_in`
 
 /** Undefined: it has ended meanwhile. */

@@ -7,7 +7,7 @@ import { READ_BACK, readBack } from '../ledger/read-back.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { mapKey } from '../platform/map-key.ts'
-import type { Codec } from '../platform/registry/codec.ts'
+import { type Codec, demandReadable } from '../platform/registry/codec.ts'
 import { behindPublished, hasEnd } from './sql/published.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins, storeTold } from './store.ts'
 
@@ -52,9 +52,7 @@ export async function readBackPayins(
   const { payinResults } = ledger.topics
   await readTopic(payinResults, async ({ key, value }) => {
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-    const decoded = await codec.decode(value)
-    if (decoded.kind === 'undecodable')
-      throw new Error(`${payinResults} has a message that payoutd cannot read: ${decoded.detail}`)
+    const decoded = demandReadable(await codec.decode(value), payinResults)
     const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
     if (!merchantIds.includes(told.merchantId)) return
     const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }

@@ -12,7 +12,7 @@ import { anomaly } from './transition.ts'
 export const OTHER_ACCOUNT = 'other-account'
 
 /** The kinds of anomalies about an order besides that of the latest attempt. */
-export const BESIDES = [ANOTHER_ORDER, OTHER_ACCOUNT] as const
+export const BESIDES = [ANOTHER_ORDER, OTHER_ACCOUNT]
 
 /** `from`: the accounts it may come from. `accountId`: the one of them at which an attempt was, or may have been, made; null: none. */
 type Elsewhere = { from: readonly string[]; accountId: string | null }

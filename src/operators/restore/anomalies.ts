@@ -10,7 +10,7 @@ import { keyOf, type Ledger, lockPayouts, storeDecisions, storeSaidOtherwise } f
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { Decoded } from '../../platform/registry/codec.ts'
+import { demandReadable, type Readable } from '../../platform/registry/codec.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
 import { keepTold, ordersShown, showPayins } from './sql/anomalies.ts'
 
@@ -51,7 +51,7 @@ export async function recallAnomalies(
       )
       await storeSaidOtherwise(tx, about)
       const but = IN_DOUBT['of-a-request'].kind
-      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: back, but, besides: [...BESIDES] }))
+      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: back, but, besides: BESIDES }))
       await tx.run(showPayins, { anomalies: back, but })
       return back
     })
@@ -59,7 +59,7 @@ export async function recallAnomalies(
   }
   await readTopic(topics.anomalies, async ({ key, value }) => {
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-    const { id, told } = publishedAnomaly(await codec.decode(value), topics.anomalies)
+    const { id, told } = publishedAnomaly(demandReadable(await codec.decode(value), topics.anomalies))
     if (!merchantIds.includes(told.merchantId) || told.detail === BEYOND) return
     unseen.set(id, told)
     if (unseen.size >= PAGE) await keep()
@@ -68,11 +68,9 @@ export async function recallAnomalies(
   return lost
 }
 
-/** An anomaly as the topic has it, with its id. Throws if it cannot be read. */
-export function publishedAnomaly(decoded: Decoded, topic: string): { id: string; told: AnomalyRecord } {
-  if (decoded.kind === 'undecodable')
-    throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
-  const told = decoded.value as AnomalyRecord
+/** An anomaly as the topic has it, with its id. */
+export function publishedAnomaly({ value }: Readable): { id: string; told: AnomalyRecord } {
+  const told = value as AnomalyRecord
   const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = told
   return { id: anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), told }
 }

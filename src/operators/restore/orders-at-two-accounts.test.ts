@@ -178,9 +178,7 @@ for (const [what, status, fields] of [
   ['says "success" of it knows not what', 'success', { agentpayOrderId: null }],
 ] as const)
   test(`a payment that a person told of stays without an account while another one ${what}`, async (t) => {
-    const { knowBoth, recover, takeDown, callItPaid, hear, reverse } = await twoAccounts(t, {
-      first: { state: 'unknown', isUnderWay: false },
-    })
+    const { knowBoth, recover, takeDown, callItPaid, hear, reverse } = await twoAccounts(t, { first: FIRST })
     await knowBoth()
     await recover(PROMISING, TABLE)
     assert.equal((await takeDown()).kind, 'recovered')
@@ -193,7 +191,7 @@ for (const [what, status, fields] of [
 
 test('a payment that a person told of, of another order than the known one, belongs to the account that names it', async (t) => {
   const { recover, takeDown, callItPaid, hear, reverse, state } = await twoAccounts(t, {
-    ...{ isTold: false, first: { state: 'unknown', isUnderWay: false } },
+    ...{ isTold: false, first: FIRST },
     says: { current: 'processing', former: 'processing' },
   })
   await recover(PROMISING, TABLE)

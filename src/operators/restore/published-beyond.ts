@@ -4,7 +4,7 @@ import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
-import type { Decoded } from '../../platform/registry/codec.ts'
+import { demandReadable, type Readable } from '../../platform/registry/codec.ts'
 import { publishedAnomaly } from './anomalies.ts'
 import { lackedOf } from './lacking-transitions.ts'
 import { messageIn, type ReadBackDeps } from './read-back-published.ts'
@@ -16,7 +16,7 @@ const PAGE = 2_000
 
 /** Compares what was published with the ledger, a page at a time. */
 type Comparison = {
-  note: (decoded: Decoded, topic: string) => void
+  note: (record: Readable) => void
   size: () => number
   /** What the ledger lacks of what was noted, in words; null: nothing. */
   lacking: () => Promise<string | null>
@@ -40,7 +40,7 @@ export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps
   ] as const) {
     await readTopic(topic, async ({ key, value }) => {
       if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-      comparison.note(await codec.decode(value), topic)
+      comparison.note(demandReadable(await codec.decode(value), topic))
       if (comparison.size() >= PAGE) found = await comparison.lacking()
     })
     found ??= await comparison.lacking()
@@ -55,11 +55,9 @@ function versions(db: Database): Comparison {
   let told: PublishedState[] = []
   return {
     size: () => told.length,
-    note(decoded, topic) {
-      if (decoded.kind === 'undecodable')
-        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
-      const { merchantId, payoutId } = decoded.value as PayoutKey
-      told.push({ merchantId, payoutId, transition: transitionIn(messageIn(decoded)) })
+    note(record) {
+      const { merchantId, payoutId } = record.value as PayoutKey
+      told.push({ merchantId, payoutId, transition: transitionIn(messageIn(record)) })
     },
     async lacking() {
       const page = told
@@ -85,8 +83,8 @@ function anomalies(db: Database): Comparison {
   const told = new Map<string, { anomalyId: string; merchantId: string }>()
   return {
     size: () => told.size,
-    note(decoded, topic) {
-      const { id, told: anomaly } = publishedAnomaly(decoded, topic)
+    note(record) {
+      const { id, told: anomaly } = publishedAnomaly(record)
       if (anomaly.detail !== BEYOND) told.set(id, { anomalyId: id, merchantId: anomaly.merchantId })
     },
     async lacking() {

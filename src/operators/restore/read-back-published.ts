@@ -18,7 +18,7 @@ import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { Codec } from '../../platform/registry/codec.ts'
+import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
 import { Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
@@ -87,9 +87,7 @@ export async function readBackPublished(merchantIds: readonly string[], deps: Re
   for (const topic of [ledger.topics.results, ledger.topics.events]) {
     await readTopic(topic, async ({ key, value }) => {
       if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-      const decoded = await codec.decode(value)
-      if (decoded.kind === 'undecodable')
-        throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
+      const decoded = demandReadable(await codec.decode(value), topic)
       const { merchantId, payoutId } = decoded.value as PublishedRecord
       if (!merchantIds.includes(merchantId)) return
       const message = messageIn(decoded)

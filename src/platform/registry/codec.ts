@@ -21,6 +21,15 @@ export type Decoded =
   | { kind: 'decoded'; name: string; value: unknown }
   | { kind: 'undecodable'; reason: Undecodable; detail: string }
 
+export type Readable = Extract<Decoded, { kind: 'decoded' }>
+
+/** For a reader of a topic that must not pass over any record: throws if this one could not be decoded. */
+export function demandReadable(decoded: Decoded, topic: string): Readable {
+  if (decoded.kind === 'undecodable')
+    throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
+  return decoded
+}
+
 /** How to read the records of one writer; `resolver` is absent if its schema is the same as ours. */
 type SchemaReading = {
   name: string

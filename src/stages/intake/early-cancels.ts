@@ -93,7 +93,7 @@ type Reported = ReadonlyMap<string, 'order' | 'order-besides'>
  */
 export async function fenceReported(tx: Transaction, payouts: readonly Payout[]): Promise<Reported> {
   const but = IN_DOUBT['of-a-request'].kind
-  const reported = await tx.run(reportedOrders, { orders: payouts, but, besides: [...BESIDES] })
+  const reported = await tx.run(reportedOrders, { orders: payouts, but, besides: BESIDES })
   const reason = 'the ledger was set back: the gateway reported an order before its command came'
   for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
     await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })

@@ -191,15 +191,15 @@ export class Relay {
 /** The rows of the outbox that these messages stand in. */
 function rowsOf(messages: readonly Outgoing[]) {
   const first = messages.filter(isFirst)
-  const ids: string[] = []
-  for (const { n, eventId } of messages) {
-    if (n === 1n) ids.push(eventId)
-    else ids[ids.length - 1] += `,${eventId}`
+  const eventIds: string[] = []
+  for (const message of messages) {
+    if (isFirst(message)) eventIds.push(message.eventId)
+    else eventIds[eventIds.length - 1] += `,${message.eventId}`
   }
   return {
     shards: first.map(({ shard }) => shard),
     positions: first.map(({ position }) => position),
-    eventIds: ids,
+    eventIds,
   }
 }
 

@@ -14,7 +14,7 @@ let done = false
 
 /**
  * KafkaJS 2.2.4 makes a zeroed buffer of 512 bytes for each record and each of its headers, and one more for each number in
- * them. payoutd replaces its encoder of records, and takes 6 % less CPU in all. KafkaJS loads the encoder when it publishes the
+ * them. payoutd replaces its encoder of records: the worker takes 6 % less CPU. KafkaJS loads the encoder when it publishes the
  * first record.
  */
 export function encodeRecordsAtOnce(): void {
@@ -27,7 +27,7 @@ export function encodeRecordsAtOnce(): void {
 
 /** One record of a batch. Source: Kafka documentation, "Record". */
 export function encodeRecord({ offsetDelta, timestampDelta, key, value, headers }: RecordToEncode): Encoded {
-  const body = begin()
+  const body = writer.begin()
   body.byte(0)
   body.number(timestampDelta)
   body.number(offsetDelta)
@@ -106,4 +106,3 @@ class RecordWriter {
 }
 
 const writer = new RecordWriter()
-const begin = () => writer.begin()
