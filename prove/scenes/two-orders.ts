@@ -75,3 +75,30 @@ export const shownOnce: Scene = {
       return payoutIds.length
     }),
 }
+
+/**
+ * The gateway takes an apply that is never answered, reports an order under a number that it gives to no order in its books, then
+ * the one that it has, and then that the first one failed.
+ */
+export const otherOrderAlive: Scene = {
+  name: 'the gateway reports two orders of a payout that was sent once, and that the first of them failed, at a gateway that pays twice',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', dialect: PROMISED, sandbox: { settleMs: 9_000 } }, async (world) => {
+      await start(world, without)
+      await world.ask(2, [MIX['never called back']], ONE)
+      await world.verdict({ signal: bench.signal })
+      const payoutIds = await world.ask(4, [MIX['taken, never answered']], ONE)
+      await taken(world, 6)
+      const orders = (await world.gateway.orders()).slice(-4)
+      for (const [i, order] of orders.entries()) {
+        const alive = { ...aboutOrder(order), status: '1' }
+        const other = { ...alive, agentpayOrderId: `ANOTHER-${i}` }
+        const failed = { ...other, status: '3', errorMessage: 'account closed' }
+        for (const fields of [other, alive, failed]) {
+          const status = await postCallback(world, fields)
+          if (status !== 200) throw new Error(`the callback was answered ${status}`)
+        }
+      }
+      return payoutIds.length
+    }),
+}

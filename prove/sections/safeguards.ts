@@ -10,7 +10,7 @@ import {
   payinPaidLate,
   setBackUnderWay,
 } from '../scenes/restored.ts'
-import { cancelledInDoubt, lateFailure, shownOnce } from '../scenes/two-orders.ts'
+import { cancelledInDoubt, lateFailure, otherOrderAlive, shownOnce } from '../scenes/two-orders.ts'
 import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
@@ -42,6 +42,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'first report counts': scenes.falseCallbacks,
   'failure in doubt': lateFailure,
   'signs of life': shownOnce,
+  'orders besides': otherOrderAlive,
   'signature check': scenes.falseCallbacks,
   grace: scenes.notFoundForAWhile,
   'presence check': scenes.neverFound,

@@ -434,6 +434,13 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
+  'orders besides': {
+    about: 'a report of failure ends a payout although the gateway has shown another order of it',
+    put: judging({
+      applyEvidence: (payout, ...rest) =>
+        decisions.applyEvidence({ ...payout, orderBesides: false }, ...rest),
+    }),
+  },
   'signature check': {
     about: 'payoutd believes a callback whoever signed it',
     put: () => ({

@@ -270,10 +270,10 @@ const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0, refu
 /**
  * One order under its number failed; another may be alive, or about to be sent. If payoutd waits for the gateway, it asks,
  * and the payout fails once that is confirmed, as absence is. If the gateway may pay two orders under one number, which a
- * query cannot tell apart, a person decides.
+ * query cannot tell apart, a person decides. Once the known order has failed, a payment of the order besides counts.
  */
 function failedInDoubt(
-  payout: Payout,
+  before: Payout,
   heard: {
     failed: PayoutFields & { reason: string }
     ofAnother: boolean
@@ -284,6 +284,7 @@ function failedInDoubt(
   now: Instant,
 ): Payout {
   const { failed, ofAnother, source, askedAt } = heard
+  const payout = before.orderBesides && !ofAnother ? { ...before, doubted: true } : before
   const refusal = failed.reason
   if (!isAskedAbout(payout))
     return source === 'QUERY' ? answered(payout, { askedAt, counts: isConclusive(queryPolicy) }) : payout
@@ -338,7 +339,7 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
 /** The kind of an anomaly about an order besides the known one. */
 export const ANOTHER_ORDER = 'order-id-mismatch'
 
-/** A payout that was sent once should have one order. The other one settles nothing, but the failure of one is no longer the end. */
+/** A payout that was sent once should have one order. The other one settles nothing unless the known one fails, which is no longer the end. */
 const withAnotherOrder = (payout: Payout): Payout =>
   isEnd(payout.state) ? payout : { ...shown(payout), orderBesides: true }
 

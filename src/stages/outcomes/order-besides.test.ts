@@ -198,6 +198,19 @@ test('a person’s payment of an order besides has neither the number nor the fe
   assert.deepEqual(await results(), [['PAID', null, 'U2', null]])
 })
 
+for (const how of ['callback', 'query'] as const)
+  test(`once the known order has failed (${how}), a payment of an order besides ends the payout`, async (t) => {
+    const { sendOnce, callback, state, results, ...heard } = await world(t)
+    await sendOnce()
+    await callback('processing', { agentpayOrderId: 'AP2' })
+    await callback('success', { agentpayOrderId: 'AP2', utr: 'U2' })
+    assert.deepEqual(await state(), ['processing', null])
+    await { ...heard, callback }[how]('failed', { agentpayOrderId: 'AP1' })
+    assert.deepEqual(await results(), [])
+    await callback('success', { agentpayOrderId: 'AP2', utr: 'U2' })
+    assert.deepEqual(await results(), [['PAID', 'AP2', 'U2', null]])
+  })
+
 test('a payment without a number, beside an order besides, is not taken for that of the known order, whose failure confirms no return', async (t) => {
   const { sendOnce, callback, reverse, results } = await world(t)
   await sendOnce()
