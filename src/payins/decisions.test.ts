@@ -152,9 +152,19 @@ describe('the answer to a creation', () => {
 
   test('that contradicts the known state changes nothing', () => {
     for (const state of ['open', 'paid'] as const) anomalous(record(given(state), refused), 'contradiction')
-    anomalous(record(given('open', { payOrderId: 'PO2' }), accepted), 'order-id-mismatch')
+    anomalous(record(given('paid', { payOrderId: 'PO2' }), accepted), 'order-id-mismatch')
     const absent = given('failed', { payOrderId: null, reason: 'proved-absent' })
     anomalous(record(absent, accepted), 'contradiction')
+  })
+
+  test('that names another order than a report before it leaves the payin to a person', () => {
+    for (const state of ['creating', 'unknown', 'open', 'review'] as const) {
+      const decision = record(given(state, { payOrderId: 'PO2' }), accepted)
+      anomalous(decision, 'order-id-mismatch')
+      assert.ok('change' in decision)
+      const { after } = decision.change
+      assert.deepEqual([after.state, after.reason, after.payOrderId], ['review', 'order-besides', 'PO2'])
+    }
   })
 })
 

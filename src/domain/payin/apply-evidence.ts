@@ -114,7 +114,7 @@ const NAMED = 'the gateway names a UTR or the time of a payment of a payin that 
  */
 export const ORDER_BESIDES = 'order-besides'
 /** The kind of an anomaly about such an order. */
-const ANOTHER_ORDER = 'order-id-mismatch'
+export const ANOTHER_ORDER = 'order-id-mismatch'
 
 const isLeft = ({ state, reason }: Payin): boolean =>
   state === 'review' && (reason === PAYMENT_NAMED || reason === ORDER_BESIDES)
@@ -135,11 +135,14 @@ export function besides(
   if (isEnd(payin.state) || report.doubt === 'of-a-request') return told
   const isAlive = report.status !== 'failed' || namesPayment(report)
   const isNews = isAlive && payin.reason !== ORDER_BESIDES
-  const there = shown(payin)
-  const left = isNews ? askAnew(leftToPerson(there, ORDER_BESIDES, now), queryPolicy, now) : there
-  const after = !isNews && source === 'QUERY' ? askedInVain(left, queryPolicy, now) : left
+  const there = isNews ? leftWithBesides(payin, queryPolicy, now) : shown(payin)
+  const after = !isNews && source === 'QUERY' ? askedInVain(there, queryPolicy, now) : there
   return after === payin ? told : { ...told, change: { before: payin, after, source, exchange: null } }
 }
+
+/** The same payin, which has not ended, after the gateway showed another order of it that may be alive. */
+export const leftWithBesides = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
+  askAnew(leftToPerson(shown(payin), ORDER_BESIDES, now), queryPolicy, now)
 
 const namesPayment = ({ utr, paidAt, unreadable = [] }: PayinReport): boolean =>
   utr !== null || paidAt !== null || unreadable.some((field) => /^(channelPayNo|paySuccTime) /.test(field))

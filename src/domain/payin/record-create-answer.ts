@@ -1,7 +1,9 @@
 import type { Instant } from '../instant.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import { ANOTHER_ORDER, leftWithBesides } from './apply-evidence.ts'
 import type { PayinCreateAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
+import { isEnd } from './states.ts'
 import { anomaly, become, change } from './transition.ts'
 
 /**
@@ -21,7 +23,10 @@ export function recordCreate(
       const { payOrderId, payParams: checkout } = answer
       if (payin.payOrderId !== null && payin.payOrderId !== payOrderId) {
         const detail = `the creation says ${payOrderId}, but the payin has ${payin.payOrderId}`
-        return anomaly(payin, 'CREATE', 'order-id-mismatch', detail, exchange)
+        const told = anomaly(payin, 'CREATE', ANOTHER_ORDER, detail, exchange)
+        if (isEnd(payin.state)) return told
+        const after = leftWithBesides(payin, queryPolicy, now)
+        return { ...told, change: { before: payin, after, source: 'CREATE', exchange: null } }
       }
       if (payin.state === 'failed' && payin.payOrderId === null) {
         const detail = `the creation was accepted as ${payOrderId}, yet the payin is failed (${payin.reason})`
