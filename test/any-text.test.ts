@@ -31,7 +31,7 @@ import { readSchemas } from '../src/platform/registry/schemas.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
-import { type IntakeDeps, processBatch } from '../src/stages/intake/intake.ts'
+import { Intake, type IntakeDeps } from '../src/stages/intake/intake.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { everyText, wellFormed } from '../src/text/text.ts'
 import { ACCOUNT, accepted, setBalance, standAt, upsertMerchant } from './ledger.ts'
@@ -130,22 +130,19 @@ describe('arbitrary text', () => {
       const header = ours(type.random() as object).subarray(0, 5)
       const from = offset
       offset += BigInt(values.length)
-      await processBatch(
-        {
-          topic: ledger.topics.commands,
-          partition: 0,
-          nextOffset: offset,
-          stored: { offset: from, logId: null },
-          records: values.map((value, i) => ({
-            offset: from + BigInt(i),
-            key: null,
-            value: Buffer.concat([header, (type as avro.Type).toBuffer(value)]),
-            headers,
-            timestamp: 0,
-          })),
-        },
-        intake,
-      )
+      await new Intake(intake).process({
+        topic: ledger.topics.commands,
+        partition: 0,
+        nextOffset: offset,
+        stored: { offset: from, logId: null },
+        records: values.map((value, i) => ({
+          offset: from + BigInt(i),
+          key: null,
+          value: Buffer.concat([header, (type as avro.Type).toBuffer(value)]),
+          headers,
+          timestamp: 0,
+        })),
+      })
     }
     const merchant = config.merchants.get('acme')
     assert.ok(merchant)

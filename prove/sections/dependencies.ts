@@ -118,9 +118,8 @@ const TROUBLES: readonly DependencyOutage[] = [
       many(2, async () => {
         await delay(1_000)
         const { commands: topic } = topicNames(world.config.topicPrefix)
-        for (const partition of [0, 1]) {
-          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 0n, epoch: null })
-        }
+        const moved = [0, 1].map((partition) => ({ topic, partition, nextOffset: 0n, epoch: null }))
+        await world.db.write('test', moveOffset, { moved })
         await world.procs.at(-1)?.kill()
         await (await world.start()).up()
       }),

@@ -23,7 +23,7 @@ import { Heartbeats } from '../../src/platform/running/heartbeats.ts'
 import { sealingKey } from '../../src/platform/seal.ts'
 import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../../src/stages/dispatch/undecryptable.ts'
-import { processBatch } from '../../src/stages/intake/intake.ts'
+import { Intake } from '../../src/stages/intake/intake.ts'
 import { startingOffset } from '../../src/stages/intake/starting-offset.ts'
 import { payoutCallbackEndpoint } from '../../src/stages/outcomes/outcomes.ts'
 import { payoutPoller } from '../../src/stages/outcomes/payout-poller.ts'
@@ -194,6 +194,7 @@ export class Process extends Actor {
       log,
       counted,
     }
+    const intake = new Intake(deps)
     for (const partition of kafka.commands.keys()) {
       const at = { topic: topics.commands, partition }
       this.#loop(`intake ${partition}`, async () => {
@@ -219,7 +220,7 @@ export class Process extends Actor {
         places.delete(partition)
         const records = kafka.read(partition, stored.offset, RECORDS_AT_ONCE)
         const nextOffset = stored.offset + BigInt(records.length)
-        if (records.length > 0) await processBatch({ ...at, records, nextOffset, stored }, deps)
+        if (records.length > 0) await intake.process({ ...at, records, nextOffset, stored })
         known.set(partition, { ...stored, offset: nextOffset })
         places.set(partition, { ...stored, offset: nextOffset })
         return records.length > 0 ? 0 : IDLE_MS

@@ -1,7 +1,7 @@
 import { consumeBatches } from '../platform/kafka/consumer.ts'
 import { signing } from '../platform/postgres/postgres.ts'
 import { Rounds } from '../platform/postgres/rounds.ts'
-import { processBatch } from '../stages/intake/intake.ts'
+import { Intake } from '../stages/intake/intake.ts'
 import { startingOffset } from '../stages/intake/starting-offset.ts'
 import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
 import { keysOf, type Shared } from './shared.ts'
@@ -19,17 +19,18 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
       ['outcome'],
     ),
   }
+  const intake = new Intake(deps)
   const consumption = consumeBatches({
     connection: config.kafka,
     groupId: config.kafkaGroup,
     topics: [ledger.topics.commands],
-    partitionsAtOnce: 2,
+    partitionsAtOnce: 16,
     begin: (at, logOf, known) =>
       startingOffset(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
     async handler(batch) {
       const name = `intake of partition ${batch.partition}`
       try {
-        await processBatch(batch, deps)
+        await intake.process(batch)
         lifecycle.heartbeats.succeed(name)
       } catch (error) {
         lifecycle.heartbeats.fail(name)

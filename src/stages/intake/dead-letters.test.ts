@@ -27,7 +27,7 @@ import {
   readDeadLetters,
   replay,
 } from './dead-letters.ts'
-import { type IntakeDeps, processBatch } from './intake.ts'
+import { Intake, type IntakeDeps } from './intake.ts'
 import type { MerchantTerms } from './parse-command.ts'
 import { previewReplay } from './preview-replay.ts'
 
@@ -74,6 +74,7 @@ async function intake(t: TestContext) {
   })
   await standAt(ledger, 0, { offset: 0n, logId: LOG })
   let offset = 0n
+  const intake = new Intake(deps)
   return {
     config,
     ledger,
@@ -87,7 +88,7 @@ async function intake(t: TestContext) {
       const stored = { offset, logId: LOG }
       const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
       const topic = ledger.topics.commands
-      await processBatch({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
+      await intake.process({ topic, partition: 0, records: batch, nextOffset: offset, stored })
       await eventually('all to be published', async () => {
         await relay.turn(0)
         return (await ledger.db.run(waiting, {})).length === 0

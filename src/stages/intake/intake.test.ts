@@ -26,7 +26,7 @@ import { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { unseal } from '../../platform/seal.ts'
 import { openOfBatch } from '../../queries/sql/find.ts'
 import { Relay } from '../relay/relay.ts'
-import { type IntakeDeps, processBatch } from './intake.ts'
+import { Intake, type IntakeDeps } from './intake.ts'
 import { startingOffset } from './starting-offset.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
@@ -82,7 +82,8 @@ async function intake(t: TestContext, overrides: Partial<IntakeDeps> = {}) {
     deps,
     requested: encoder('PayoutRequested'),
     cancelRequested: encoder('PayoutCancelRequested'),
-    take: (values: readonly (Buffer | null)[], from = 0n) => processBatch(batch(ledger, values, from), deps),
+    take: (values: readonly (Buffer | null)[], from = 0n) =>
+      new Intake(deps).process(batch(ledger, values, from)),
   }
 }
 
@@ -369,7 +370,7 @@ test('a ledger that is set back between two chunks of a batch skips none of it',
     return codec.decode(value)
   }
   await assert.rejects(
-    processBatch(batch(ledger, values, 0n), { ...deps, decode }),
+    new Intake({ ...deps, decode }).process(batch(ledger, values, 0n)),
     /the ledger was set back/,
   )
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 100n)
@@ -377,9 +378,9 @@ test('a ledger that is set back between two chunks of a batch skips none of it',
 
 test('the ledger also moves past offsets without a message at the end of a batch, even if the batch has only those', async (t) => {
   const { requested, ledger, deps } = await intake(t)
-  await processBatch({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
+  await new Intake(deps).process({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n })
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
-  await processBatch({ ...batch(ledger, [], 3n), nextOffset: 5n }, deps)
+  await new Intake(deps).process({ ...batch(ledger, [], 3n), nextOffset: 5n })
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 5n)
 })
 
@@ -448,7 +449,7 @@ test('intake reads a log again that ends before the position of the ledger, and 
 test('intake reads a log again that lost its end and has grown past it since, and reports that', async (t) => {
   const { deps, requested, ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
-  await processBatch({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)
+  await new Intake(deps).process({ ...batch(ledger, [requested(request())], 0n), epoch: 3 })
   const asked: (number | null | undefined)[] = []
   const ending = (epochEnd: bigint) => async (epoch?: number | null) => {
     asked.push(epoch)
@@ -486,13 +487,15 @@ test('an epoch counts for the offset that it was stored with, and between two ep
   for (const epochOf of [() => 3, (i: number) => (i < 500 ? 3 : 4)]) {
     const { records, ...rest } = of(epochOf)
     await standAt(ledger, 0, { offset: 0n, logId: null })
-    await assert.rejects(processBatch({ ...rest, records }, breaking(records)), /away/)
+    await assert.rejects(new Intake(breaking(records)).process({ ...rest, records }), /away/)
     await look()
   }
-  await processBatch(
-    { ...whole, stored: { offset: 500n, logId: null }, records: whole.records.slice(500), epoch: 4 },
-    deps,
-  )
+  await new Intake(deps).process({
+    ...whole,
+    stored: { offset: 500n, logId: null },
+    records: whole.records.slice(500),
+    epoch: 4,
+  })
   await look()
   await ledger.db.run(sql<object>`update intake_offsets set next_offset = 601`, {})
   await look()
@@ -589,9 +592,9 @@ test('while the registry is down, intake stores nothing, dead-letters nothing, a
   }
   const { requested, ledger, deps, codec } = await intake(t)
   const values = [requested(request())]
-  await assert.rejects(processBatch(batch(ledger, values, 0n), { ...deps, decode }), /registry is down/)
+  await assert.rejects(new Intake({ ...deps, decode }).process(batch(ledger, values, 0n)), /registry is down/)
   assert.deepEqual(await ledger.db.run(posted, {}), [])
-  await processBatch(batch(ledger, values, 0n), { ...deps, decode: (value) => codec.decode(value) })
+  await new Intake({ ...deps, decode: (value) => codec.decode(value) }).process(batch(ledger, values, 0n))
   assert.equal((await ledger.db.run(payouts, {})).length, 1)
 })
 
@@ -726,7 +729,7 @@ test('a batch that is cancelled while intake stores its payouts has none left to
       }),
   }
   const rows = [requested(request({ batchId: 'november' }))]
-  await processBatch(batch(ledger, rows, 0n), { ...deps, ledger: { ...ledger, db } })
+  await new Intake({ ...deps, ledger: { ...ledger, db } }).process(batch(ledger, rows, 0n))
   await cancelled
   assert.deepEqual(
     (await ledger.db.run(payouts, {})).map(({ state }) => state),
@@ -741,11 +744,11 @@ test('a cancellation that comes at the same moment as its request, from another 
   const cancel = { merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
   for (const [i, payoutId] of ids.entries()) {
     await Promise.all([
-      processBatch(batch(ledger, [requested(request({ payoutId }))], BigInt(i)), deps),
-      processBatch(
-        { ...batch(ledger, [cancelRequested({ payoutId, ...cancel })], BigInt(i)), partition: 1 },
-        deps,
-      ),
+      new Intake(deps).process(batch(ledger, [requested(request({ payoutId }))], BigInt(i))),
+      new Intake(deps).process({
+        ...batch(ledger, [cancelRequested({ payoutId, ...cancel })], BigInt(i)),
+        partition: 1,
+      }),
     ])
   }
   const states = (await ledger.db.run(payouts, {})).map(({ state }) => state)
@@ -831,10 +834,13 @@ test('every message about a payout carries the traceparent of its command, unles
     onRecord: async ({ topic, partition, ...record }) => {
       if (topic === commands) {
         const stored = { offset: taken, logId: null }
-        await processBatch(
-          { topic, partition, records: [record], nextOffset: record.offset + 1n, stored },
-          deps,
-        )
+        await new Intake(deps).process({
+          topic,
+          partition,
+          records: [record],
+          nextOffset: record.offset + 1n,
+          stored,
+        })
         taken = record.offset + 1n
       } else {
         const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')
@@ -883,7 +889,7 @@ test('a process whose settings lack the merchant applies a cancellation, but no 
   const cancelled = (payoutId: string) =>
     cancelRequested({ merchantId: 'acme', payoutId, reason: 'left', requestedBy: 'hr' })
   const values = [cancelled('salary-1'), cancelled('salary-2'), requested(request({ payoutId: 'salary-3' }))]
-  await processBatch(batch(ledger, values, 1n), { ...deps, terms: new Map() })
+  await new Intake({ ...deps, terms: new Map() }).process(batch(ledger, values, 1n))
   await take([requested(request({ payoutId: 'salary-2' }))], 4n)
   assert.deepEqual(
     (await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]),

@@ -9,7 +9,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { lockFunds } from '../dispatch/sql/funds.ts'
-import { processBatch } from './intake.ts'
+import { Intake } from './intake.ts'
 import { startingOffset } from './starting-offset.ts'
 
 const WHO = { by: 'asha', reason: 'the standby was synchronous' }
@@ -36,7 +36,7 @@ async function world(t: TestContext, { known, stands }: { known: Standing; stand
   const batch = { ...at, stored: known, nextOffset: known.offset + 1n, records: [record] }
   return {
     ledger,
-    take: (by = ledger) => processBatch(batch, { ...deps, ledger: by }),
+    take: (by = ledger) => new Intake({ ...deps, ledger: by }).process(batch),
     begin: (log: Log) =>
       startingOffset(at, async () => log, { ledger, merchantIds: ['acme'], log: silentLogger }, known),
   }

@@ -10,7 +10,7 @@ import {
   TRIES_ALONE,
   type Transaction,
 } from '../../platform/postgres/postgres.ts'
-import { deadLetter } from './dead-letter.ts'
+import { deadLetter, type Origin } from './dead-letter.ts'
 import { lockBeforeCancels, storeCancels } from './early-cancels.ts'
 import type { IntakeKeys } from './new-payout.ts'
 import { ALL_FENCED } from './offset-rewind.ts'
@@ -34,7 +34,7 @@ export type IntakeTally = {
   repeated: number
   contradicting: number
   waiting: number
-  dead: string[]
+  dead: { origin: Origin; reason: string }[]
 }
 type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 
@@ -61,7 +61,7 @@ export async function store<Read extends ReadCommand>(
       deps.log.error({ reason: stored.message }, ALL_FENCED)
       throw stored
     }
-    tell(stored, reads, deps)
+    tell(stored, deps)
   } catch (error) {
     if (ways.apart && way !== ways.apart && isLocked(error))
       return store(reads, ways, deps, { way: ways.apart, triesAlone })
@@ -87,20 +87,18 @@ export async function store<Read extends ReadCommand>(
 /** The ledger's position is before the fetched batch, or in another log: intake must read the records before it first. */
 export class LedgerRewound extends Error {}
 
-function tell(tally: IntakeTally, [first]: readonly ReadCommand[], { counted, log }: StoreDeps): void {
+export function tell(tally: IntakeTally, { counted, log }: StoreDeps): void {
   for (const [outcome, { length }] of Map.groupBy(tally.fresh, (each) => each))
     counted.inc({ outcome }, length)
   counted.inc({ outcome: 'repeated' }, tally.repeated)
   counted.inc({ outcome: 'contradicts' }, tally.contradicting)
   if (tally.waiting > 0) counted.inc({ outcome: 'waiting' }, tally.waiting)
   counted.inc({ outcome: 'dead-lettered' }, tally.dead.length)
-  if (tally.dead.length > 0) {
-    const { topic, partition } = (first as ReadCommand).origin
+  for (const [{ topic, partition }, dead] of Map.groupBy(tally.dead, ({ origin }) => origin))
     log.warn(
-      { topic, partition, count: tally.dead.length, reasons: [...new Set(tally.dead)] },
+      { topic, partition, count: dead.length, reasons: [...new Set(dead.map(({ reason }) => reason))] },
       'commands were dead-lettered: payoutd dlq list shows them',
     )
-  }
 }
 
 /** Stores what records ask for, within the caller's transaction. */
@@ -128,7 +126,7 @@ export async function storeReads(
     repeated: requests.length - fresh.length - contradicting,
     contradicting,
     waiting: 0,
-    dead: dead.map(({ reason }) => reason),
+    dead: dead.map(({ origin, reason }) => ({ origin, reason })),
   }
 }
 

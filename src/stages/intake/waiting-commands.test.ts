@@ -11,7 +11,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
-import { type IntakeDeps, processBatch } from './intake.ts'
+import { Intake, type IntakeDeps } from './intake.ts'
 import { firstWaiting, keepWaiting } from './sql/waiting.ts'
 import { processWaiting, type WaitingDeps } from './waiting-commands.ts'
 
@@ -70,7 +70,7 @@ async function intake(t: TestContext) {
         timestamp: 0,
       }))
       offset += BigInt(values.length)
-      await processBatch({ topic, partition: 0, records, nextOffset: offset, stored }, deps)
+      await new Intake(deps).process({ topic, partition: 0, records, nextOffset: offset, stored })
     },
     behind: () => intakeBacklog(topic, [{ partition: 0, id: 'L1', low: 0n, high: offset }], ledger.db),
     states: async () =>

@@ -1,7 +1,8 @@
+import { joined } from '../../domain/identifiers.ts'
 import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
-import { nameOf, type Origin, openDeadLetter, sealRecord } from './dead-letter.ts'
+import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
 import { merchantOf, type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
@@ -22,32 +23,47 @@ const BYTES_AT_ONCE = 2_000_000
 const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
-/** The merchants of these records with earlier commands of the partition waiting. Their new commands wait behind those. */
+/** Tells of a record whether earlier commands of its merchant in its partition wait: then it waits behind those. */
 export async function waitAlready(
   tx: Transaction,
-  { topic, partition }: Origin,
   reads: readonly ReadCommand[],
-): Promise<ReadonlySet<string | null>> {
-  const merchantIds = [...new Set(reads.map(merchantOf).filter((id) => id !== null))]
-  const waiting = await tx.run(merchantsWaiting, { topic, partition, merchantIds })
-  return new Set(waiting.map(({ merchantId }) => merchantId))
+): Promise<(read: ReadCommand) => boolean> {
+  const asked = new Map<string, WaitingKey>()
+  for (const read of reads) {
+    const key = waitingKey(read)
+    if (key) asked.set(inOne(key), key)
+  }
+  const waiting = new Set((await tx.run(merchantsWaiting, { wanted: [...asked.values()] })).map(inOne))
+  return (read) => {
+    const key = waitingKey(read)
+    return key !== null && waiting.has(inOne(key))
+  }
 }
 
-/** Keeps records of one partition in the ledger, to be stored as commands later, in their order. */
+function waitingKey(read: ReadCommand): WaitingKey | null {
+  const merchantId = merchantOf(read)
+  const { topic, partition } = read.origin
+  return merchantId === null ? null : { merchantId, topic, partition }
+}
+
+const inOne = ({ merchantId, topic, partition }: WaitingKey): string =>
+  joined([merchantId, topic, String(partition)])
+
+/** Keeps records in the ledger, to be stored as commands later, those of a partition in their order. */
 export async function setAside(
   tx: Transaction,
   reads: readonly ReadCommand[],
   keys: SealingKeys,
 ): Promise<void> {
-  const [first] = reads
-  if (!first) return
-  const commands = reads.map((read) => ({
-    merchantId: merchantOf(read) as string,
-    recordOffset: read.record.offset,
-    origin: nameOf(read.record, read.origin),
-    sealed: sealRecord(read.record, read.origin, keys),
-  }))
-  await tx.run(keepWaiting, { ...first.origin, commands })
+  for (const [origin, ofPartition] of Map.groupBy(reads, ({ origin }) => origin)) {
+    const commands = ofPartition.map((read) => ({
+      merchantId: merchantOf(read) as string,
+      recordOffset: read.record.offset,
+      origin: nameOf(read.record, origin),
+      sealed: sealRecord(read.record, origin, keys),
+    }))
+    await tx.run(keepWaiting, { ...origin, commands })
+  }
 }
 
 export type WaitingDeps = StoreDeps & ReadDeps & { rounds: Rounds<WaitingKey> }
@@ -110,7 +126,7 @@ async function storeWaiting(
   reads: readonly WaitingRead[],
   deps: StoreDeps,
 ): Promise<IntakeTally> {
-  await tx.run(lockStanding, key)
+  await tx.run(lockStanding, { partitions: [key] })
   const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
   const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
   await tx.run(boundLockWaits, { ms: LOCKS_MS })

@@ -14,18 +14,27 @@ export const standing = sql<PartitionKey, Stands>`
   where topic = ${'topic'} and partition = ${'partition'}`
 
 /**
- * Locks the position of a partition. Two consumers that both believe that they own it take turns here, and the second finds its
+ * Locks the positions of partitions. Two consumers that both believe that they own one take turns here, and the second finds its
  * records stored already.
  */
-export const lockStanding = sql<PartitionKey, Stands>`
-  select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
-  where topic = ${'topic'} and partition = ${'partition'} for update`
+export const lockStanding = sql<{ partitions: readonly PartitionKey[] }, PartitionKey & Stands>`
+  select topic, partition, next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
+  where (topic, partition) in (
+    select topic, partition from ${{ rows: 'partitions', columns: { topic: 'text', partition: 'int' } }} p
+  )
+  order by topic, partition for update`
 
 /** `epoch`: see Standing. */
-export const moveOffset = sql<PartitionKey & { nextOffset: bigint; epoch: number | null }>`
+type Moved = PartitionKey & { nextOffset: bigint; epoch: number | null }
+
+export const moveOffset = sql<{ moved: readonly Moved[] }>`
   update intake_offsets
-  set next_offset = ${'nextOffset'}, leader_epoch = ${'epoch'}, leader_epoch_at = ${'nextOffset'}
-  where topic = ${'topic'} and partition = ${'partition'}`
+  set next_offset = moved.next_offset, leader_epoch = moved.epoch, leader_epoch_at = moved.next_offset
+  from ${{
+    rows: 'moved',
+    columns: { topic: 'text', partition: 'int', nextOffset: 'bigint', epoch: 'int' },
+  }} moved
+  where intake_offsets.topic = moved.topic and intake_offsets.partition = moved.partition`
 
 type Begun = PartitionKey & Standing & { before: bigint | null; beforeLogId: string | null }
 

@@ -8,12 +8,15 @@ export const boundLockWaits = sql<{ ms: string }>`select set_config('lock_timeou
 export const markApart = sql<object>`savepoint apart`
 export const backToMark = sql<object>`rollback to savepoint apart`
 
-/** Those of these merchants with earlier commands of the partition waiting. Run it under the partition's lock. */
-export const merchantsWaiting = sql<PartitionOfWaiting & { merchantIds: string[] }, { merchantId: string }>`
-  select merchant_id from unnest(${'merchantIds'}::text[]) as m (merchant_id)
+type WaitingPartition = PartitionOfWaiting & { merchantId: string }
+
+/** Those with earlier commands of the partition waiting. Run it under the locks of the partitions. */
+export const merchantsWaiting = sql<{ wanted: readonly WaitingPartition[] }, WaitingPartition>`
+  select merchant_id, topic, partition
+  from ${{ rows: 'wanted', columns: { merchantId: 'text', topic: 'text', partition: 'int' } }} wanted
   where exists (
     select from waiting_commands w
-    where w.merchant_id = m.merchant_id and w.topic = ${'topic'} and w.partition = ${'partition'}
+    where w.merchant_id = wanted.merchant_id and w.topic = wanted.topic and w.partition = wanted.partition
   )`
 
 type NewWaiting = Omit<WaitingRow, 'position' | 'logId'> & { merchantId: string }
@@ -32,7 +35,7 @@ export const keepWaiting = sql<
   order by n`
 
 /** Each merchant with waiting commands, and the first partition that has some. */
-export const whoWaits = sql<object, PartitionOfWaiting & { merchantId: string }>`
+export const whoWaits = sql<object, WaitingPartition>`
   with recursive waiting as (
     (select merchant_id, topic, partition from waiting_commands
      order by merchant_id, topic, partition, position limit 1)
@@ -45,8 +48,6 @@ export const whoWaits = sql<object, PartitionOfWaiting & { merchantId: string }>
     ) next
   )
   select * from waiting`
-
-type WaitingPartition = PartitionOfWaiting & { merchantId: string }
 
 export type WaitingRow = {
   position: bigint

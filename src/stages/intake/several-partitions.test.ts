@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { fencedMerchants } from '../../ledger/ledger.ts'
+import { lockForCancels } from '../../ledger/sql/cancels.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { type Database, sql } from '../../platform/postgres/postgres.ts'
+import { Intake, type IntakeDeps } from './intake.ts'
+import { LedgerRewound } from './store-batch.ts'
+
+const PARTITIONS = 4
+
+const positions = sql<
+  object,
+  { nextOffset: bigint }
+>`select next_offset from intake_offsets order by partition`
+const refuseOne = sql<object>`alter table payouts add constraint odd check (payout_id <> 'p2')`
+const setBack = sql<object>`update intake_offsets set next_offset = 5 where partition = 2`
+
+/** The ledger has read 10 records of each partition. */
+async function world(t: TestContext) {
+  const { config, ledger, codec } = await testLedger(t)
+  const topic = ledger.topics.commands
+  const requested = codec.encoder<object>(topic, 'in.payoutd.PayoutRequested')
+  for (let partition = 0; partition < PARTITIONS; partition++)
+    await standAt(ledger, partition, { offset: 10n, logId: null })
+  let transactions = 0
+  const db: Database = {
+    ...ledger.db,
+    transaction: (name, work) => {
+      if (name === 'take in commands') transactions++
+      return ledger.db.transaction(name, work)
+    },
+  }
+  const deps = (by: Database = db): IntakeDeps => ({
+    ledger: { ...ledger, db: by },
+    terms: config.merchants,
+    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    decode: (value) => codec.decode(value),
+    log: silentLogger,
+    counted: new Metrics().counter('commands_total', 'test', ['outcome']),
+  })
+  const intake = new Intake(deps())
+  const process = (partition: number, fields: object = {}, by = intake) =>
+    by.process({
+      ...{ topic, partition, stored: { offset: 10n, logId: null }, nextOffset: 11n },
+      records: [
+        {
+          ...{ offset: 10n, key: null, headers: {}, timestamp: 0 },
+          value: requested({ ...command(`p${partition}`), ...fields }),
+        },
+      ],
+    })
+  return {
+    ...{ db: ledger.db, ledger, process },
+    /** One command in each partition, all at once; returns the errors. */
+    async all(by = intake, fieldsOf: (partition: number) => object = () => ({})) {
+      const each = Array.from({ length: PARTITIONS }, (_, i) => process(i, fieldsOf(i), by))
+      return (await Promise.allSettled(each)).map((one) => (one.status === 'rejected' ? one.reason : null))
+    },
+    intakeOn: (by: Database) => new Intake(deps(by)),
+    transactions: () => transactions,
+    states: async () => (await payoutsOf(ledger)).map(({ payoutId, state }) => `${payoutId} ${state}`).sort(),
+    positions: async () => (await ledger.db.run(positions, {})).map(({ nextOffset }) => Number(nextOffset)),
+  }
+}
+
+const QUEUED = ['p0 queued', 'p1 queued', 'p2 queued', 'p3 queued']
+const STORED = Array(PARTITIONS).fill(null)
+
+test('what comes from several partitions at the same time is stored in one transaction', async (t) => {
+  const { all, transactions, states, positions } = await world(t)
+  assert.deepEqual(await all(), STORED)
+  assert.deepEqual(await states(), QUEUED)
+  assert.deepEqual(await positions(), [11, 11, 11, 11])
+  assert.equal(transactions(), 1)
+})
+
+test('what comes while a transaction runs waits for the next one, together', async (t) => {
+  const { process, transactions, states, db, intakeOn, ledger } = await world(t)
+  let begun = 0
+  const over = Promise.withResolvers<void>()
+  const slow = intakeOn({
+    ...db,
+    transaction: async (name, work) => {
+      begun++
+      await over.promise
+      return ledger.db.transaction(name, work)
+    },
+  })
+  const first = process(0, {}, slow)
+  while (begun === 0) await new Promise(setImmediate)
+  const others = [1, 2, 3].map((partition) => process(partition, {}, slow))
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  assert.equal(begun, 1)
+  over.resolve()
+  await Promise.all([first, ...others])
+  assert.deepEqual([begun, transactions(), await states()], [2, 0, QUEUED])
+})
+
+test('a position that was set back fences the merchants, and holds up no other partition', async (t) => {
+  const { all, ledger, states, positions } = await world(t)
+  await ledger.db.run(setBack, {})
+  const errors = await all()
+  assert.deepEqual(
+    errors.map((error) => error instanceof LedgerRewound),
+    [false, false, true, false],
+  )
+  assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+  assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
+  assert.deepEqual(await positions(), [11, 11, 5, 11])
+})
+
+test('a record that the database refuses is a dead letter, and the other partitions are stored', async (t) => {
+  const { all, db, states, positions } = await world(t)
+  await db.run(refuseOne, {})
+  assert.deepEqual(await all(), STORED)
+  assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
+  assert.deepEqual(await positions(), [11, 11, 11, 11])
+})
+
+test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored', async (t) => {
+  const { all, db, states, positions } = await world(t)
+  const taken = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const held = db.transaction('test', async (tx) => {
+    await tx.run(lockForCancels, { merchantIds: ['bolt'], alone: [true] })
+    taken.resolve()
+    await over.promise
+  })
+  await taken.promise
+  const errors = await all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
+  over.resolve()
+  await held
+  assert.deepEqual(errors, STORED)
+  assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
+  assert.deepEqual(await positions(), [11, 11, 11, 11])
+})
+
+test('while the database is down, each partition is told, and none is stored', async (t) => {
+  const { all, db, intakeOn, positions } = await world(t)
+  const down = Object.assign(new pg.DatabaseError('shutting down', 0, 'error'), { code: '57P01' })
+  let tries = 0
+  const away = intakeOn({
+    ...db,
+    transaction: async () => {
+      tries++
+      throw down
+    },
+  })
+  assert.deepEqual(await all(away), Array(PARTITIONS).fill(down))
+  assert.equal(tries, 1)
+  assert.deepEqual(await positions(), [10, 10, 10, 10])
+})
+
+test('one command that comes from two partitions at the same time is one payout', async (t) => {
+  const { all, states, positions } = await world(t)
+  assert.deepEqual(await all(undefined, () => ({ payoutId: 'p' })), STORED)
+  assert.deepEqual(await states(), ['p queued'])
+  assert.deepEqual(await positions(), [11, 11, 11, 11])
+})

@@ -1,0 +1,153 @@
+import type { Partition } from '../../platform/kafka/consumer-session.ts'
+import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
+import type { Origin } from './dead-letter.ts'
+import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
+import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
+import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
+import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
+import { type IntakeTally, LedgerRewound, type StoreDeps, storeReads } from './store-batch.ts'
+import { setAside, waitAlready } from './waiting-commands.ts'
+
+/** Longer than any of payoutd's transactions keeps a merchant's payouts locked. */
+const LOCKS_MS = '1000'
+/** The wait for each of several merchants, one after the other. */
+const LOCKS_OF_EACH_MS = '200'
+
+/** Records of a partition: the ledger is at `from` before, and at `until` after. `epoch`: see Standing. */
+export type Slice = {
+  origin: Origin
+  reads: readonly ReadCommand[]
+  from: bigint
+  until: bigint
+  epoch: number | null
+}
+
+/** The slice of some consecutive records. */
+export function sliceOf({ origin, reads, from, until, epoch }: Slice, some: readonly ReadCommand[]): Slice {
+  const [first, last] = [some[0]?.record, some.at(-1)?.record]
+  const next = last && reads.find(({ record }) => record.offset > last.offset)?.record
+  return {
+    origin,
+    reads: some,
+    from: first && first.offset !== reads[0]?.record.offset ? first.offset : from,
+    until: next?.offset ?? until,
+    epoch: next ? epochBetween(last, next) : epoch,
+  }
+}
+
+const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
+
+/** The epoch of the offsets between two records; null: not known, because it may be that of either. */
+export const epochBetween = (before: IncomingRecord | undefined, next: IncomingRecord): number | null =>
+  before?.leaderEpoch === next.leaderEpoch ? (next.leaderEpoch ?? null) : null
+
+type SliceDeps = StoreDeps & Pick<ReadDeps, 'terms'>
+
+type TakeIn = (tx: Transaction, reads: readonly ReadCommand[], deps: SliceDeps) => Promise<IntakeTally>
+
+/**
+ * Stores slices of different partitions. If the ledger is not where one of them begins, it throws, or returns the reason if it was
+ * the only slice: what fences its merchants must be committed.
+ */
+export async function storeSlices(
+  tx: Transaction,
+  slices: readonly Slice[],
+  take: TakeIn,
+  deps: SliceDeps,
+): Promise<IntakeTally | LedgerRewound> {
+  const standing = new Map(
+    (await tx.run(lockStanding, { partitions: slices.map(({ origin }) => origin) })).map((row) => [
+      keyOf(row),
+      row,
+    ]),
+  )
+  const unstored: Slice[] = []
+  for (const slice of slices) {
+    const { origin, from, until } = slice
+    const stands = standing.get(keyOf(origin))
+    if (!stands || stands.offset < from || stands.logId !== origin.logId) {
+      if (slices.length > 1)
+        throw new LedgerRewound('one partition of several is not where its records begin')
+      return rewound(tx, origin, from, stands, deps)
+    }
+    // Otherwise another consumer of the partition has stored the slice.
+    if (stands.offset < until)
+      unstored.push({ ...slice, reads: slice.reads.filter(({ record }) => record.offset >= stands.offset) })
+  }
+  if (unstored.length === 0) return NOTHING
+  const reads = unstored.flatMap(({ reads }) => reads)
+  const isLate = await waitAlready(tx, reads)
+  const late = reads.filter(isLate)
+  await setAside(tx, late, deps.keys.sealing)
+  const tally = await take(
+    tx,
+    reads.filter((read) => !isLate(read)),
+    deps,
+  )
+  await tx.run(moveOffset, {
+    moved: unstored.map(({ origin, until, epoch }) => ({ ...origin, nextOffset: until, epoch })),
+  })
+  return { ...tally, waiting: tally.waiting + late.length }
+}
+
+/** Throws the error if it fences nobody. Returns it otherwise, so that the caller commits the fences before it throws. */
+async function rewound(
+  tx: Transaction,
+  origin: Origin,
+  from: bigint,
+  stands: Stands | undefined,
+  { ledger, terms }: SliceDeps,
+): Promise<LedgerRewound> {
+  const known = { offset: from, logId: origin.logId }
+  const reason = rewindInWords(origin, known, stands)
+  if (!isSetBack(known, stands)) throw new LedgerRewound(reason)
+  try {
+    await fenceAfterRewind(tx, reason, { ledger, merchantIds: [...terms.keys()] })
+  } catch (cause) {
+    // The next process that asks for the starting offset fences them before it reads anything.
+    throw new LedgerRewound(reason, { cause })
+  }
+  return new LedgerRewound(reason)
+}
+
+export const takeTogether: TakeIn = async (tx, reads, deps) => {
+  await tx.run(boundLockWaits, { ms: LOCKS_MS })
+  return storeReads(tx, reads, deps)
+}
+
+/** Sets aside the commands of merchants whose locks are held, and stores those of the others. */
+export const takeApart: TakeIn = async (tx, reads, deps) => {
+  await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
+  const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>
+    (one ?? '') < (other ?? '') ? -1 : 1,
+  )
+  let all = NOTHING
+  for (const [merchantId, theirs] of byMerchant) {
+    await tx.run(markApart, {})
+    try {
+      all = both(all, await storeReads(tx, theirs, deps))
+    } catch (error) {
+      if (!isLocked(error) || merchantId === null) throw error
+      await tx.run(backToMark, {})
+      await setAside(tx, theirs, deps.keys.sealing)
+      all = { ...all, waiting: all.waiting + theirs.length }
+      deps.log.warn({ merchantId, count: theirs.length, err: error }, SET_ASIDE)
+    }
+  }
+  return all
+}
+
+const NOTHING: IntakeTally = { fresh: [], repeated: 0, contradicting: 0, waiting: 0, dead: [] }
+
+const both = (one: IntakeTally, other: IntakeTally): IntakeTally => ({
+  fresh: [...one.fresh, ...other.fresh],
+  repeated: one.repeated + other.repeated,
+  contradicting: one.contradicting + other.contradicting,
+  waiting: one.waiting + other.waiting,
+  dead: [...one.dead, ...other.dead],
+})
+
+const SET_ASIDE =
+  'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +
+  'other merchants are not affected'
