@@ -41,12 +41,7 @@ function recorded(
 ): Decision {
   const { exchange } = answer
   const knownId = payout.agentpayOrderId
-  const besides = (detail: string): Decision => {
-    const told = anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
-    return isEnd(payout.state)
-      ? told
-      : { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
-  }
+  const besides = (detail: string): Decision => answeredBesides(payout, answer, detail)
   if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId)
     return besides(`apply says ${answer.agentpayOrderId} (${answer.status}), but the payout has ${knownId}`)
   const open = payout.attempt === attempt && (payout.state === 'submitting' || payout.state === 'unknown')
@@ -114,6 +109,23 @@ function recorded(
       return change(payout, notKnown(there, reason, queryPolicy, now), 'APPLY', exchange)
     }
   }
+}
+
+/**
+ * What an answer does that shows an order of a payout which has not ended, at another account than the one where an attempt of it may
+ * be alive.
+ */
+export const answeredElsewhere = (payout: Payout, accountId: string, answer: ApplyAnswer): Decision =>
+  answeredBesides(
+    payout,
+    answer,
+    `apply ${inWords(answer)} by gateway account ${accountId}, but the payout may be at ${payout.accountId ?? 'any account'}`,
+  )
+
+/** It may be another order than the one that the latest attempt has. */
+function answeredBesides(payout: Payout, { exchange }: ApplyAnswer, detail: string): Decision {
+  const told = anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
+  return isEnd(payout.state) ? told : { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
 }
 
 /** Whether the answer shows that the gateway has an order of the attempt. */

@@ -124,14 +124,12 @@ export function resolve(
   switch (resolution.kind) {
     case 'paid': {
       const { utr } = resolution
-      // The order that is known may be another one than was paid. What a published payment left known is that payment's.
-      const unnamed =
-        payout.reason !== END_PUBLISHED &&
-        mayBePaidByAnother(payout) &&
-        !isOfPayment(payout, { agentpayOrderId: null, utr })
-      const known = unnamed
-        ? { agentpayOrderId: null, fee: null, ...(payout.orderBesides && { accountId: null }) }
-        : {}
+      // The order that is known may be another one than was paid, unless a published payment left it known.
+      const isUnnamed = mayBePaidByAnother(payout) && !isOfPayment(payout, { agentpayOrderId: null, utr })
+      const known = {
+        ...(isUnnamed && payout.reason !== END_PUBLISHED && { agentpayOrderId: null, fee: null }),
+        ...(isUnnamed && payout.orderBesides && { accountId: null }),
+      }
       return move('paid', { attempt, utr, ...known }, `paid, UTR ${utr}`)
     }
     case 'failed': {

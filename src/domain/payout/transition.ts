@@ -48,13 +48,13 @@ export const wasNeverSent = ({
   accountId === null && !doubted && !turnedAway
 
 /**
- * According to this ledger the gateway cannot have an order of it: it has no attempt, or it waits or was cancelled and none
- * of its attempts sent a byte. So if the gateway has an order, the ledger lost an attempt.
+ * According to this ledger the gateway cannot have an order of it: it has no attempt, or it waits, is in review or was cancelled and
+ * none of its attempts sent a byte. So if the gateway has an order, the ledger lost an attempt.
  */
 export const cannotBeThere = (payout: Payout): boolean =>
-  payout.attempt === 0 ||
-  ((payout.state === 'held' || payout.state === 'queued' || payout.state === 'cancelled') &&
-    wasNeverSent(payout))
+  payout.attempt === 0 || (UNSENT.includes(payout.state) && wasNeverSent(payout))
+
+const UNSENT: readonly State[] = ['held', 'queued', 'review', 'cancelled']
 
 function dueAt(state: State, { dueAt, deadline }: Payout): Instant | null {
   if (isEnd(state) || state === 'review') return null

@@ -88,22 +88,21 @@ function applyReport(
 }
 
 /**
- * What happens to a payout that was published as sent, and that the gateway does not have. `accountId`: where it was sent;
- * null: to any of several accounts, none of which promises anything for another. If the gateway is known to refuse
- * duplicates, a waiting payout goes on under a version above the published ones, and its next attempt may not be the only
- * one; payoutd asks about one under way as usual. Else a person decides. In review, payoutd only keeps the gateway's answer.
+ * What happens to a payout that was published as sent, or is in review, and that the gateway does not have. `lost`: where an attempt
+ * that the ledger lost was made (null: at any of several accounts, none of which promises anything for another). If the gateway is
+ * known to refuse duplicates, a waiting payout goes on under a version above the published ones, and its next attempt may not be the
+ * only one; payoutd asks about one under way as usual. Else a person decides. In review, nothing else happens.
  */
 export function applyAbsenceAfterRestore(
   payout: Payout,
-  accountId: string | null,
+  lost: { accountId: string | null } | null,
   exchange: Exchange,
   queryPolicy: QueryPolicy,
 ): Decision {
   if (isEnd(payout.state)) return { nothing: true }
-  if (payout.state === 'review')
-    return change(payout, accountId === null ? { ...payout, accountId } : payout, 'QUERY', exchange)
-  const doubted = { ...payout, accountId, doubted: true, absenceConfirmed: false }
-  if (accountId === null || !queryPolicy.resendWhenAbsent)
+  const doubted = { ...payout, ...lost, doubted: true, absenceConfirmed: false }
+  if (payout.state === 'review') return change(payout, lost ? doubted : payout, 'QUERY', exchange)
+  if (doubted.accountId === null || !queryPolicy.resendWhenAbsent)
     return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
   const version = waits(payout) ? payout.version + 1 : payout.version
   return change(payout, { ...doubted, version }, 'QUERY', exchange)

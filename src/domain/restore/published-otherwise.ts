@@ -8,6 +8,7 @@ import {
   type PublishedEnd,
   type PublishedTransition,
   SENT,
+  showsOrder,
   submitsAmong,
 } from './published-story.ts'
 
@@ -35,14 +36,21 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
   return others.map((end) => {
     const told = otherEndTold(payout, end)
     if (end !== weighed) return { anomaly: told }
-    const known = end.status === 'paid' && {
-      agentpayOrderId: end.agentpayOrderId,
-      fee: end.fee,
+    const after = {
+      ...unsettled(payout, Math.max(end.version, highest)),
+      ...(end.status === 'paid' && ofPublished(end)),
     }
-    const after = { ...unsettled(payout, Math.max(end.version, highest)), ...known }
     return { anomaly: told, ...change(payout, after, 'OPERATOR', { note: told.detail }) }
   })
 }
+
+/**
+ * What is known of the order of a payment that was published and that the ledger lost. No message says which account paid, and its
+ * UTR waits for the person who confirms it.
+ */
+export const ofPublished = ({ agentpayOrderId, fee }: PublishedEnd) => ({
+  ...{ agentpayOrderId, fee, utr: null, accountId: null },
+})
 
 /** The same payment with another UTR is another end. */
 const isOther = ({ state, utr }: Payout, end: PublishedEnd): boolean =>
@@ -62,7 +70,8 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 /**
  * What to do with a payout that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
  * transitions that its own story lacks, in order; only those after their last end count. The ledger lost that, perhaps with an
- * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has.
+ * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has
+ * and does not show an order that the end denies.
  */
 export function sentSince(
   payout: Payout,
@@ -71,12 +80,15 @@ export function sentSince(
 ): Decision | null {
   const since = unknown.slice(unknown.findLastIndex(({ toState }) => isEnd(toState)) + 1)
   const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
-  if (!last || payout.state === 'paid' || isOfKnownAttempt(since, unknown, transitions)) return null
+  if (!last || payout.state === 'paid') return null
+  const isKnown = isOfKnownAttempt(since, unknown, transitions)
+  const wasReported = payout.state === 'failed' && !payout.unreported
+  if (isKnown && (wasReported || !since.some(showsOrder))) return null
   const detail = `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${payout.state} (version ${payout.version})`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   if (payout.orderNo === null) return told
-  // The attempt, if there was one, may be at any account.
-  const lost = {
+  // The lost attempt, if there was one, may be at any account.
+  const lost = !isKnown && {
     ...{ attempt: Math.max(1, payout.attempt) + submitsAmong(since).length, accountId: null },
     ...{ turnedAway: true, agentpayOrderId: null },
   }

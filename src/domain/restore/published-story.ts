@@ -1,7 +1,9 @@
 import type { EvidenceSource } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
+import { ORDER_SHOWN } from '../payout/order-shown.ts'
 import type { Payout } from '../payout/payout.ts'
+import { NOT_FOUND } from '../payout/record-query-answer.ts'
 import { type End, isEnd, type State } from '../payout/states.ts'
 import { isSameUtr } from '../utr.ts'
 
@@ -145,3 +147,9 @@ export const submitsAmong = (transitions: readonly PublishedTransition[]): numbe
     transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(({ version }) => version),
   ),
 ]
+
+/** The gateway had shown the order by then: nothing else leads there. */
+export const showsOrder = ({ toState, reason }: PublishedTransition): boolean =>
+  toState === 'processing' ||
+  (toState === 'unknown' && reason === 'duplicate') ||
+  (toState === 'review' && (reason === ORDER_SHOWN || reason === NOT_FOUND))

@@ -2,20 +2,20 @@ import { type HoldReason, isHoldReason } from '../commands/holds.ts'
 import { awaitsRefusal } from '../commands/refused.ts'
 import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from '../payout/cancel.ts'
-import { ORDER_SHOWN, withOrderBesides } from '../payout/order-shown.ts'
+import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
-import { NOT_FOUND } from '../payout/record-query-answer.ts'
 import { RESENT } from '../payout/resolve.ts'
 import { endedUnpaid, isEnd } from '../payout/states.ts'
 import { anomaly, become, change } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
-import { END_PUBLISHED, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
+import { END_PUBLISHED, ofPublished, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
 import {
   lackedEnds,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
   SENT,
+  showsOrder,
   submitsAmong,
   transitionsOf,
 } from './published-story.ts'
@@ -93,7 +93,12 @@ export function readBackStory(
     orderShown: payout.orderShown || transitionsOf(published).some(showsOrder),
   }
   const read = { lost, passed, end, held: null }
-  if (isTaken) return { ...read, after: ended(known, end), sent: false, doubts: [] }
+  if (isTaken) {
+    // No message says which account paid. If the ledger lacks attempts, it may be any.
+    const isOfUnknown = end.status === 'paid' && attempt > payout.attempt
+    const taken = isOfUnknown ? { ...known, accountId: null } : known
+    return { ...read, after: ended(taken, end), sent: false, doubts: [] }
+  }
   const sent = attempt > payout.attempt && !cameToNothing(unknown)
   const isOtherwise = isOtherwisePublished(known, published)
   if (end) {
@@ -128,12 +133,6 @@ export function readBackLate(
   })
   return { ...recalled, held: null, doubts: [change(after, moved, 'COMMAND', { note })] }
 }
-
-/** The gateway had shown the order by then: nothing else leads there. */
-const showsOrder = ({ toState, reason }: PublishedTransition): boolean =>
-  toState === 'processing' ||
-  (toState === 'unknown' && reason === 'duplicate') ||
-  (toState === 'review' && (reason === ORDER_SHOWN || reason === NOT_FOUND))
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
 
@@ -271,7 +270,7 @@ function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decis
   const known = {
     ...there,
     doubted: there.doubted || payout.attempt > 0,
-    ...(end.status === 'paid' && { agentpayOrderId: end.agentpayOrderId, fee: end.fee, utr: null }),
+    ...(end.status === 'paid' && ofPublished(end)),
   }
   return moved(
     state === 'review'

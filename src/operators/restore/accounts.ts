@@ -33,21 +33,21 @@ export type Whereabouts = {
   queryPolicy: QueryPolicy
   /** Accounts, in words, that may have it but that nobody can ask, because the settings lack them; null: there are none. */
   lacking: string | null
-  /** payoutd knows that one of these was used for it. */
+  /** There is only one of these, and payoutd knows that it was used for the payout. */
   isAway: boolean
 }
 
 /** Considers all accounts even if the ledger knows one: an attempt that the ledger lost may have gone to any other. */
 export function whereabouts({ accountId }: Payout, { accounts, missing }: Accounts): Whereabouts {
-  const isAway = accountId !== null && !accounts.some((account) => account.accountId === accountId)
-  const lacking = isAway ? `account ${accountId}` : missing.join(', ') || null
+  const isKnown = accountId !== null && !accounts.some((account) => account.accountId === accountId)
+  const lacking = [...(isKnown ? [`account ${accountId}`] : []), ...missing].join(', ') || null
   const [first, ...others] = accounts
   const isSole = lacking === null && others.length === 0
   return {
     accountId: isSole ? first.accountId : null,
     queryPolicy: isSole ? first.queryPolicy : strictest(accounts),
     lacking,
-    isAway,
+    isAway: isKnown && missing.length <= 1,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import { anomalyId, type PayoutKey } from '../../domain/identifiers.ts'
 import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
+import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { shown, shownBesides } from '../../domain/payout/order-shown.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
@@ -51,7 +52,11 @@ export async function recallAnomalies(
       )
       await storeSaidOtherwise(tx, about)
       const but = IN_DOUBT['of-a-request'].kind
-      await keepShown(tx, ledger, await tx.run(ordersShown, { anomalies: back, but, besides: BESIDES }))
+      await keepShown(
+        tx,
+        ledger,
+        await tx.run(ordersShown, { anomalies: back, but, besides: [...BESIDES, NEVER_SENT] }),
+      )
       await tx.run(showPayins, { anomalies: back, but })
       return back
     })

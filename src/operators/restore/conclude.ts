@@ -7,11 +7,7 @@ import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { become } from '../../domain/payout/transition.ts'
-import {
-  applyAbsenceAfterRestore,
-  applyReportsAfterRestore,
-  type RestoredPayout,
-} from '../../domain/restore/apply-report.ts'
+import { applyAbsenceAfterRestore, applyReportsAfterRestore } from '../../domain/restore/apply-report.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { tellLostResult } from '../../ledger/published-messages.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
@@ -53,10 +49,16 @@ export async function conclude(
     const where = whereabouts(payout, deps)
     if (said.kind === 'absent') return concludeAbsence(tx, payout, said.exchange, where, fence, ledger)
     const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`
-    const { decisions, after, sent } =
-      said.kind === 'failed' && where.isAway
-        ? leftAsItIs(payout, where)
-        : applyReportsAfterRestore(payout, said, where, note, deps.decisions, tx.now)
+    const { decisions, after, sent } = applyReportsAfterRestore(
+      payout,
+      said,
+      where,
+      note,
+      deps.decisions,
+      tx.now,
+    )
+    if (said.kind === 'failed' && after.state === 'review' && where.lacking !== null)
+      decisions.push(leftUnasked(after, where))
     await storeDecisions(tx, ledger, decisions)
     if (sent) await recordLostAttempt(tx, payout)
     const { merchantId, payoutId } = payout
@@ -122,40 +124,27 @@ async function absent(
 ): Promise<Decision[]> {
   const { merchantId, payoutId, state } = payout
   if (isEnd(state)) return []
-  const left = where.lacking === null ? [] : [leftUnasked(payout, where)]
   const mayBeAlive = sent || (payout.accountId === null && payout.doubted)
+  if (state !== 'review' && where.lacking !== null) return [leftUnasked(payout, where)]
+  if (state !== 'review' && !mayBeAlive) return awaitsRefusal(payout) ? refusals(tx, [payout], exchange) : []
+  // If the gateway had the order once and does not find it now, payoutd may be asking the wrong account.
+  const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
+  const lost = mayBeAlive ? { accountId: had ? null : where.accountId } : null
   // The person who decides about it wants to know that the gateway has no such order.
-  if (state === 'review' || (mayBeAlive && where.lacking === null)) {
-    // If the gateway had the order once and does not find it now, payoutd may be asking the wrong account.
-    const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
-    const soleAccount = had ? null : where.accountId
-    const accountId = mayBeAlive ? soleAccount : payout.accountId
-    return [applyAbsenceAfterRestore(payout, accountId, exchange, where.queryPolicy), ...left]
-  }
-  return where.lacking === null && awaitsRefusal(payout) ? refusals(tx, [payout], exchange) : left
-}
-
-/** The order failed at one account, but the account known to have been used is another, which the settings lack. */
-function leftAsItIs(payout: Payout, where: Whereabouts): RestoredPayout {
-  const decision = leftUnasked(payout, where)
-  return {
-    decisions: [decision],
-    after: 'change' in decision ? decision.change.after : payout,
-    sent: false,
-  }
+  const told = applyAbsenceAfterRestore(payout, lost, exchange, where.queryPolicy)
+  if (where.lacking === null) return [told]
+  return [told, leftUnasked('change' in told ? told.change.after : payout, where)]
 }
 
 /**
- * For a payout that may be at an account which nobody can ask: it is not sent to another. If the ledger knows an account and the
- * settings have it, the payout may still be at another by an attempt that the ledger lost.
+ * For a payout that may be at an account which nobody can ask: it is not sent to another. Even if the ledger knows an account and
+ * the settings have it, an attempt that the ledger lost may have gone to one that they lack.
  */
 function leftUnasked(payout: Payout, { lacking, isAway }: Whereabouts): Decision {
-  const { state, accountId } = payout
-  if (isEnd(state) || (state === 'review' && accountId !== null)) return { nothing: true }
   const note = `the settings lack ${lacking}, where the payout may be: add it to formerAccounts`
   // It may be alive at that account, and no other account promises anything for it.
   const doubted = isAway ? payout : { ...payout, accountId: null, doubted: true, absenceConfirmed: false }
-  const after = state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
+  const after = payout.state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
   return { change: { before: payout, after, source: 'OPERATOR', exchange: { note } } }
 }
 

@@ -59,7 +59,7 @@ test('an order that is known to be at an account which the settings lack is look
   assert.deepEqual(await alive.state(), ['processing', null])
   const failed = await twoAccounts(t, { knows: true, says: { current: 'failed' } })
   await failed.recover(TABLE, null)
-  assert.deepEqual(await failed.state(), ['review', 'account-unknown'])
+  assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
   const absent = await twoAccounts(t, { knows: true })
   await absent.recover({ ...TABLE, confirmations: 2 }, null)
   assert.equal(absent.asked(), 2)

@@ -6,7 +6,8 @@ import type { Paise } from '../../domain/money.ts'
 import { NEVER_SENT, neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { showsOrder } from '../../domain/payout/record-apply-answer.ts'
+import { answeredElsewhere, showsOrder } from '../../domain/payout/record-apply-answer.ts'
+import { isEnd } from '../../domain/payout/states.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -81,15 +82,21 @@ export async function recordAnswers(
         const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
         // Where no attempt is known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
         // may have others elsewhere.
-        const isToBind =
-          showsOrder(answer) && (waits(payout) || (payout.accountId === null && !payout.doubted))
-        const decided = decisions.recordApply(
-          isToBind ? { ...payout, accountId: made.accountId } : payout,
-          made.isLost ? null : attempt,
-          answer,
-          queryPolicy,
-          tx.now,
-        )
+        const isToBind = showsOrder(answer) && payout.accountId === null && !payout.doubted
+        const elsewhere =
+          showsOrder(answer) && !isToBind && !isEnd(payout.state) && made.accountId !== payout.accountId
+            ? made.accountId
+            : null
+        const decided =
+          elsewhere === null
+            ? decisions.recordApply(
+                isToBind ? { ...payout, accountId: made.accountId } : payout,
+                made.isLost ? null : attempt,
+                answer,
+                queryPolicy,
+                tx.now,
+              )
+            : answeredElsewhere(payout, elsewhere, answer)
         const decision = fenced.has(merchantId)
           ? decisions.whileFenced(decided, queryPolicy, tx.now)
           : decided
@@ -107,8 +114,6 @@ export async function recordAnswers(
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
-
-const waits = ({ state }: Payout): boolean => state === 'queued' || state === 'held'
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 
