@@ -1,6 +1,6 @@
 import type { Payout } from './payout.ts'
 import { isEnd } from './states.ts'
-import { become } from './transition.ts'
+import { become, wasNeverSent } from './transition.ts'
 
 /** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
 export const ORDER_SHOWN = 'order-shown'
@@ -11,10 +11,12 @@ export const ORDER_SHOWN = 'order-shown'
  */
 export function shown(payout: Payout): Payout {
   if (isEnd(payout.state)) return payout
-  const there = { ...payout, orderShown: true, notFoundCount: 0 }
+  // Then an attempt that the ledger does not know of made it, at any account.
+  const doubted = wasNeverSent(payout) && { doubted: true, absenceConfirmed: false }
+  const there = { ...payout, orderShown: true, notFoundCount: 0, ...doubted }
   if (payout.state === 'queued' || payout.state === 'held')
     return become(there, 'review', { reason: ORDER_SHOWN })
-  return payout.orderShown && payout.notFoundCount === 0 ? payout : there
+  return payout.orderShown && payout.notFoundCount === 0 && !doubted ? payout : there
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { RecordBatch } from '../../platform/kafka/records.ts'
 import { blame, isLocked, isOutOfTime } from '../../platform/postgres/postgres.ts'
 import { type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
-import { LedgerRewound, type StoreDeps, store, tell } from './store-batch.ts'
+import { LedgerRewound, type StoreDeps, store, takeIn, tell } from './store-batch.ts'
 import { epochBetween, type Slice, sliceOf, storeSlices, takeApart, takeTogether } from './store-slices.ts'
 
 export type IntakeDeps = StoreDeps & ReadDeps
@@ -109,11 +109,8 @@ export class Intake {
 
   /** Whatever is wrong with one slice is found out, and mended, when it is stored alone. */
   async #together(slices: readonly Slice[]): Promise<'stored' | 'one by one' | { error: unknown }> {
-    const { db } = this.#deps.ledger
     try {
-      const tally = await db.transaction('take in commands', (tx) =>
-        storeSlices(tx, slices, takeTogether, this.#deps),
-      )
+      const tally = await takeIn(this.#deps, (tx) => storeSlices(tx, slices, takeTogether, this.#deps))
       if (tally instanceof LedgerRewound) return 'one by one'
       tell(tally, this.#deps)
       return 'stored'

@@ -56,7 +56,7 @@ export async function store<Read extends ReadCommand>(
   { way = ways.together, triesAlone = 1 } = {},
 ): Promise<void> {
   try {
-    const stored = await deps.ledger.db.transaction('take in commands', (tx) => way(tx, reads))
+    const stored = await takeIn(deps, (tx) => way(tx, reads))
     if (stored instanceof LedgerRewound) {
       deps.log.error({ reason: stored.message }, ALL_FENCED)
       throw stored
@@ -83,6 +83,11 @@ export async function store<Read extends ReadCommand>(
     return store([{ ...read, parsed: { kind: 'dead', reason: 'refused-by-database' } }], ways, deps)
   }
 }
+
+export const takeIn = <Result>(
+  { ledger }: StoreDeps,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> => ledger.db.transaction('take in commands', work)
 
 /** The ledger's position is before the fetched batch, or in another log: intake must read the records before it first. */
 export class LedgerRewound extends Error {}
