@@ -4,7 +4,7 @@ import { Rounds } from '../platform/postgres/rounds.ts'
 import { Intake } from '../stages/intake/intake.ts'
 import { startingOffset } from '../stages/intake/starting-offset.ts'
 import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
-import { keysOf, type Shared } from './shared.ts'
+import { answers, keysOf, type Shared } from './shared.ts'
 
 export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
   const deps = {
@@ -37,6 +37,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
         throw error
       }
     },
+    ready: () => ledger.db.run(answers, {}),
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,
   })

@@ -1,5 +1,6 @@
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import type { Logger } from '../log.ts'
+import { Heartbeats } from '../running/heartbeats.ts'
 import { pause } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { BatchMessage } from './kafkajs/record-batch.ts'
@@ -41,8 +42,19 @@ export type ConsumeOptions = {
    */
   sign?: () => void
   longestInHandMs?: number
+  /**
+   * A consumer whose every batch has failed for `longestFailingMs` (30 s), or that could read no position for as long,
+   * leaves the group, so that other members get its partitions. It joins again after `awayMs` (10 s), and not before
+   * `ready`, called every second, resolves.
+   */
+  longestFailingMs?: number
+  awayMs?: number
+  ready?: () => Promise<unknown>
   log: Logger
 }
+
+/** Ends a session in which everything failed for too long. */
+export class OnlyFails extends Error {}
 
 export type Partition = { topic: string; partition: number }
 
@@ -55,8 +67,9 @@ const LOOK_EVERY_MS = 3_000
 const SESSION_MS = 10_000
 /** One of the largest batches takes a minute or two. If it starts again, it goes on after what is stored. */
 const LONGEST_IN_HAND_MS = 600_000
+const LONGEST_FAILING_MS = 30_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
-const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failures)
+const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
 /** The life of one KafkaJS consumer: from connecting until it is stopped or crashes. */
 export class ConsumerSession {
@@ -74,6 +87,8 @@ export class ConsumerSession {
   /** When each batch in progress started. */
   readonly #inHandSince = new Map<Promise<void>, number>()
   readonly #failures = new Map<string, number>()
+  /** How long batches, and positions, of all partitions together have only failed. */
+  readonly #outcomes = new Heartbeats()
   readonly #background = new Set<Promise<void>>()
   #isLooking = false
   readonly #over: Promise<never>
@@ -186,6 +201,7 @@ export class ConsumerSession {
           if (this.#isCurrent(generation)) this.#goOnAt(at, stored)
           return
         } catch (error) {
+          this.#failed('positions')
           const retryInMs = backOff(failures)
           this.#options.log.warn(
             { err: error, ...at, retryInMs },
@@ -200,19 +216,38 @@ export class ConsumerSession {
   async #begin(at: Partition): Promise<Standing> {
     const generation = this.#generation
     const logOf = async (epoch?: number | null) => {
-      const log = await this.#logs.logOf(at, epoch)
+      const log = await this.#logs.logOf(at, epoch).catch((error: unknown) => {
+        // This says nothing about the store: a partition without a leader must not end the reading of others.
+        this.#outcomes.succeed('positions')
+        throw error
+      })
       // What an abandoned consumer returns says nothing about the log as it is now.
       if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
       return log
     }
     const { begin, groupId } = this.#options
     const known = this.#stored.get(keyOf(at))
-    if (known) return begin(at, logOf, known)
+    if (known) return this.#answered(await begin(at, logOf, known))
     const read = await this.#logs.committed(at, groupId)
-    const stored = await begin(at, logOf, read === null ? null : { offset: read, logId: null })
+    const stored = this.#answered(
+      await begin(at, logOf, read === null ? null : { offset: read, logId: null }),
+    )
     // Commits, so that the next start does not log this again.
     if (read !== null && stored.offset < read) this.#commit(at, stored.offset)
     return stored
+  }
+
+  #answered(stored: Standing): Standing {
+    this.#outcomes.succeed('positions')
+    return stored
+  }
+
+  #failed(what: 'batches' | 'positions'): void {
+    const { longestFailingMs = LONGEST_FAILING_MS } = this.#options
+    this.#outcomes.fail(what)
+    const failingMs = this.#outcomes.failures().get(what) ?? 0
+    if (failingMs >= longestFailingMs)
+      this.#crash(new OnlyFails(`all ${what} failed for ${Math.round(failingMs)} ms`))
   }
 
   #goOnAt(at: Partition, stored: Standing): void {
@@ -243,6 +278,7 @@ export class ConsumerSession {
       const moved = stored.offset < before.offset || stored.logId !== before.logId
       if (moved && this.#isCurrent(generation)) this.#place(at)
     } catch (error) {
+      this.#failed('positions')
       this.#options.log.debug({ err: error, ...at }, 'cannot check now whether the ledger was set back')
     }
   }
@@ -300,6 +336,7 @@ export class ConsumerSession {
         )
       }
       await this.#options.handler({ ...at, records, nextOffset, epoch, stored })
+      this.#outcomes.succeed('batches')
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))
       this.#stored.set(keyOf(at), { ...stored, offset: nextOffset, epoch })
@@ -326,6 +363,7 @@ export class ConsumerSession {
   }
 
   #tryAgainLater(at: Partition, error: unknown): void {
+    this.#failed('batches')
     const generation = this.#generation
     const failures = this.#failures.get(keyOf(at)) ?? 0
     this.#failures.set(keyOf(at), failures + 1)

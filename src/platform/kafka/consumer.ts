@@ -1,5 +1,5 @@
 import { pause } from '../running/lifecycle.ts'
-import { type ConsumeOptions, ConsumerSession } from './consumer-session.ts'
+import { type ConsumeOptions, ConsumerSession, OnlyFails } from './consumer-session.ts'
 
 export type { ConsumeOptions } from './consumer-session.ts'
 
@@ -9,6 +9,9 @@ export interface Consumption {
   /** Resolves when the handlers are done with their batches and the consumer has left the group. */
   stop(): Promise<void>
 }
+
+const AWAY_MS = 10_000
+const ASK_AGAIN_MS = 1_000
 
 /**
  * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. It commits offsets
@@ -26,6 +29,14 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
         await session.run()
       } catch (error) {
         if (session.hasRead) failures = 0
+        if (error instanceof OnlyFails) {
+          options.log.warn(
+            { err: error, groupId: options.groupId },
+            'left the group, so that others get the partitions',
+          )
+          await stayAway(options, abort.signal)
+          continue
+        }
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)
         const line = { err: error, groupId: options.groupId, retryInMs }
         if (failures === 0) options.log.warn(line, 'Kafka consumer lost, restarting it until it reads again')
@@ -40,5 +51,23 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
       abort.abort()
       await running
     },
+  }
+}
+
+/** Waits until the consumer may join its group again. */
+async function stayAway(
+  { awayMs = AWAY_MS, ready, sign, log }: ConsumeOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await pause(awayMs, signal)
+  while (ready && !signal.aborted) {
+    sign?.()
+    try {
+      await ready()
+      return
+    } catch (error) {
+      log.debug({ err: error }, 'the store does not answer yet')
+      await pause(ASK_AGAIN_MS, signal)
+    }
   }
 }

@@ -22,6 +22,7 @@ import {
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { Relay } from './relay.ts'
+import { nextMessages } from './sql/outbox.ts'
 
 const lockVersion = sql<{ key: string }, { version: number }>`
   update versions set version = version + 1 where key = ${'key'} returning version`
@@ -201,7 +202,7 @@ test('a publish that fails loses nothing: the next turn publishes the same messa
     },
     log,
   )
-  await relay.turn(0)
+  await relay.turn(performance.now())
   broken = false
   await untilPublished(ledger.db, relay)
   assert.equal(sent[0]?.length, 5)
@@ -214,6 +215,108 @@ test('a publish that fails loses nothing: the next turn publishes the same messa
       ['events', undefined, 1],
     ],
   )
+})
+
+/** How often a relay renews its shards and moves its marks. */
+const RENEW_MS = 3_000
+/** How long a relay may only fail. */
+const LONGEST_FAILING_MS = 15_000
+const freeShardsSince = sql<{ ms: number }>`
+  update relay_shards set lease_until = now() - ${'ms'} * interval '1 millisecond'`
+
+const isOver = async () => {
+  throw new Error('connect ETIMEDOUT')
+}
+
+test('a relay that only fails leaves its shards to one that publishes', async (t) => {
+  const { db, records, relay: well } = await relaying(t)
+  await db.transaction('test', (tx) => write(tx, KEYS))
+  const deaf = relayOf(db, isOver)
+  await deaf.turn(0)
+  await well.turn(0)
+  await deaf.turn(LONGEST_FAILING_MS)
+  assert.equal(records.length, 0)
+  await deaf.turn(LONGEST_FAILING_MS + 1)
+  await deaf.turn(LONGEST_FAILING_MS + 3 * RENEW_MS + 1)
+  await well.turn(RENEW_MS)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  await assertAllInOrder(t, db, records)
+})
+
+test('a relay that only fails takes its shards again if no other does, and publishes once Kafka is back', async (t) => {
+  const { db } = await relaying(t)
+  await db.transaction('test', (tx) => write(tx, KEYS))
+  const records: OutgoingRecord[] = []
+  let publish: (batch: readonly OutgoingRecord[]) => Promise<void> = isOver
+  const relay = relayOf(db, (batch) => publish(batch))
+  await relay.turn(0)
+  await relay.turn(LONGEST_FAILING_MS + 1)
+  publish = async (batch) => void records.push(...batch)
+  await db.run(freeShardsSince, { ms: 2 * RENEW_MS })
+  await eventually('the topic to be tried again', async () => {
+    await relay.turn(LONGEST_FAILING_MS + 3 * RENEW_MS + 1)
+    return records.length > 0
+  })
+  await assertAllInOrder(t, db, records)
+})
+
+test('after the database was away, a relay publishes at once', async (t) => {
+  const { db } = await relaying(t)
+  const records: OutgoingRecord[] = []
+  let isAway = false
+  const run: Database['run'] = async (statement, parameters) => {
+    if (isAway) throw new Error('connect ECONNREFUSED')
+    return db.run(statement, parameters)
+  }
+  const write: Database['write'] = async (name, statement, parameters) => {
+    if (isAway) throw new Error('connect ECONNREFUSED')
+    return db.write(name, statement, parameters)
+  }
+  const relay = relayOf({ ...db, run, write }, async (batch) => void records.push(...batch))
+  await relay.turn(0)
+  isAway = true
+  for (let now = 1_000; now < 2 * LONGEST_FAILING_MS; now += 1_000) await assert.rejects(relay.turn(now))
+  isAway = false
+  await db.transaction('test', (tx) => storeOutbox(tx, [message('events', 'acme:p0', Buffer.from('1'))]))
+  await relay.turn(2 * LONGEST_FAILING_MS)
+  assert.equal(records.length, 1)
+})
+
+test('a relay that cannot read the outbox leaves its shards', async (t) => {
+  const { db, records, relay: well } = await relaying(t)
+  await db.transaction('test', (tx) => write(tx, KEYS))
+  const blind = relayOf(
+    {
+      ...db,
+      run: async (statement, parameters) => {
+        if (statement.text === nextMessages.text) throw new Error('permission denied')
+        return db.run(statement, parameters)
+      },
+    },
+    isOver,
+  )
+  await assert.rejects(blind.turn(0), /permission denied/)
+  await assert.rejects(blind.turn(LONGEST_FAILING_MS + 1), /permission denied/)
+  await well.turn(0)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  await assertAllInOrder(t, db, records)
+})
+
+test('a topic that fails beside one that succeeds takes no shard from its relay', async (t) => {
+  const { db } = await relaying(t)
+  const relay = new Relay({
+    ...{ db, owner: randomUUID(), shards: SHARDS, ...told() },
+    publisherOf: (topic) => ({ publish: topic === 'missing' ? isOver : async () => undefined }),
+  })
+  for (let turn = 0; turn < 4; turn++) {
+    const rows = [
+      message('missing', 'acme:p0', Buffer.from('1')),
+      message('there', 'acme:p0', Buffer.from('1')),
+    ]
+    await db.transaction('test', (tx) => storeOutbox(tx, rows))
+    await relay.turn((turn * LONGEST_FAILING_MS) / 2)
+  }
+  assert.equal((await db.run(countOf, { topic: 'there' }))[0]?.count, 0n)
 })
 
 async function untilPublished(db: Database, relay: Relay): Promise<void> {
@@ -409,9 +512,6 @@ const countOf = sql<{ topic: string }, { count: bigint }>`
 
 const marks = sql<object, { below: bigint; position: bigint }>`
   select min(done_below) as below, (select last_value from outbox_position_seq) as position from relay_shards`
-
-/** How often a relay moves its marks. */
-const RENEW_MS = 3_000
 
 test('a relay does not scan again rows that were deleted while a snapshot is held', async (t) => {
   const { ledger, config } = await testLedger(t)

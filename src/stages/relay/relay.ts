@@ -47,6 +47,14 @@ const QUIET_AFTER_MS = 2_000
 /** How long a turn waits for its topics. A slower topic goes on by itself, beside the turns of the others. */
 const PATIENCE_MS = 250
 const LONGEST_REST_MS = 5_000
+/** How long a relay that publishes nothing, and fails, keeps its shards. */
+const LONGEST_FAILING_MS = 15_000
+/**
+ * Such a relay leaves free shards alone for this long, so that each relay that has not failed looks for them before. The one that
+ * left them looks again after those that left them earlier.
+ */
+const YIELD_MS = 2 * RENEW_MS
+const LOOK_AGAIN_MS = 3 * RENEW_MS
 
 /**
  * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the messages under the same
@@ -54,6 +62,7 @@ const LONGEST_REST_MS = 5_000
  * only repeat what its successor published. The relay puts a message that Kafka refuses aside, so that it stops no other: later
  * ones of its key go on, and consumers of the topic find a gap in the versions. Topics share nothing: a slow one runs by itself,
  * and a failed one is tried again after a pause, while the others go on. The messages of a topic and key keep their order.
+ * A relay that has only failed for a while leaves its shards to others, and takes them again only if no other does.
  */
 export class Relay {
   readonly #deps: RelayDeps
@@ -64,6 +73,12 @@ export class Relay {
   readonly #resting = new Set<string>()
   /** By topic: how often it has failed in a row. */
   readonly #failures = new Map<string, number>()
+  /** Since when it may have had something to publish, and has published nothing. */
+  #fruitlessSince: number | null = null
+  /** Whether it has failed since then. */
+  #hasFailed = false
+  /** Whether it left its shards because it only failed, and has published nothing since. */
+  #hasYielded = false
   readonly #leaving = new AbortController()
 
   constructor(deps: RelayDeps) {
@@ -72,13 +87,12 @@ export class Relay {
 
   /** One turn of the loop at `now` (monotonic ms); returns how many ms to wait before the next. */
   async turn(now: number): Promise<number> {
-    if (now >= this.#renewAt) await this.#renew(now)
-    const rows = await this.#deps.db.run(nextMessages, {
-      owner: this.#deps.owner,
-      but: [...this.#moving.keys(), ...this.#resting],
-      limit: PER_QUEUE,
-      bytes: PER_QUEUE_BYTES,
-    })
+    this.#fruitlessSince ??= now
+    if (this.#hasFailed && now - this.#fruitlessSince > LONGEST_FAILING_MS) await this.#yield(now)
+    if (now >= this.#renewAt) await this.#renewOrCountAnew(now)
+    const but = [...this.#moving.keys(), ...this.#resting]
+    const rows = await this.#next(but)
+    if (rows.length === 0 && but.length === 0) this.#countAnew()
     if (rows.length === 0) return now - this.#foundAt > QUIET_AFTER_MS ? QUIET_MS : IDLE_MS
     this.#foundAt = now
     const begun = [...Map.groupBy(rows, ({ topic }) => topic)].map(([topic, rows]) =>
@@ -88,6 +102,21 @@ export class Relay {
     await Promise.race([Promise.all(begun), pause(PATIENCE_MS, over.signal)])
     over.abort()
     return 0
+  }
+
+  async #next(but: string[]): Promise<Outgoing[]> {
+    const { db, owner } = this.#deps
+    try {
+      return await db.run(nextMessages, { owner, but, limit: PER_QUEUE, bytes: PER_QUEUE_BYTES })
+    } catch (error) {
+      this.#hasFailed = true
+      throw error
+    }
+  }
+
+  #countAnew(): void {
+    this.#fruitlessSince = null
+    this.#hasFailed = false
   }
 
   /** Resolves once the messages are moved, or have failed. */
@@ -114,6 +143,8 @@ export class Relay {
       if (refusals.size > 0) await this.#setAside(topic, piece, refusals)
       else await db.write('forget published', deletePublished, { topic, ...rowsOf(piece) })
       published.inc({ topic }, piece.length - refusals.size)
+      this.#countAnew()
+      this.#hasYielded = false
       heartbeats.sign(nameOf(topic))
     }
   }
@@ -133,6 +164,7 @@ export class Relay {
 
   #rest(topic: string, error: unknown): void {
     const failures = this.#failures.get(topic) ?? 0
+    this.#hasFailed = true
     this.#deps.heartbeats.fail(nameOf(topic))
     this.#failures.set(topic, failures + 1)
     const retryInMs = Math.min(LONGEST_REST_MS, 100 * 2 ** failures)
@@ -176,14 +208,43 @@ export class Relay {
   async leave(): Promise<void> {
     this.#leaving.abort()
     await Promise.all(this.#moving.values())
+    await this.#leaveShards()
+  }
+
+  async #leaveShards(): Promise<void> {
     await this.#deps.db.write('leave shards', leaveShards, { owner: this.#deps.owner })
+  }
+
+  /** If this throws, the shards become free when the lease ends: the relay does not renew it before. */
+  async #yield(now: number): Promise<void> {
+    await this.#leaveShards()
+    const line = { loop: 'relay', failingMs: now - (this.#fruitlessSince ?? now) }
+    if (this.#hasYielded) this.#deps.log.debug(line, 'the relay still fails, and leaves its shards again')
+    else this.#deps.log.warn(line, 'the relay only fails, and leaves its shards to other processes')
+    this.#hasYielded = true
+    this.#countAnew()
+    this.#renewAt = now + LOOK_AGAIN_MS
+  }
+
+  /** A relay that cannot renew its lease keeps nothing from others: the time for which the database is away does not count. */
+  async #renewOrCountAnew(now: number): Promise<void> {
+    try {
+      await this.#renew(now)
+    } catch (error) {
+      this.#countAnew()
+      throw error
+    }
   }
 
   async #renew(now: number): Promise<void> {
     const { db, owner, shards } = this.#deps
     await db.write('add shards', addShards, { shards })
     const [position] = await db.run(lastPosition, {})
-    await db.write('take shards', takeShards, { owner, leaseMs: LEASE_MS, last: position?.last ?? null })
+    const freeForMs = this.#hasYielded ? YIELD_MS : 0
+    await db.write('take shards', takeShards, {
+      ...{ owner, leaseMs: LEASE_MS, freeForMs },
+      last: position?.last ?? null,
+    })
     this.#renewAt = now + RENEW_MS
   }
 }

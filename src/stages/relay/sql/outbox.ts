@@ -26,8 +26,9 @@ export const lastPosition = sql<object, { last: bigint | null }>`
   from pg_get_serial_sequence('outbox', 'position') name`
 
 /**
- * Takes free shards and renews ours. A relay that was frozen gets a shard that it lost back only when the lease ends. A lease
- * that lasts longer than any relay sets is from a clock that was set back since, so the shard counts as free.
+ * Takes shards that were free for `freeForMs`, and renews ours. A relay that was frozen gets a shard that it lost back only when
+ * the lease ends. A lease that lasts longer than any relay sets is from a clock that was set back since, so the shard counts as
+ * free.
  *
  * Also moves the marks. `next_below` is the first position that waits in the shard, or else the one after `last`. A transaction
  * with an earlier position that was still invisible had an xid below `next_xid`, which is this statement's own xid;
@@ -38,7 +39,10 @@ export const lastPosition = sql<object, { last: bigint | null }>`
  * A mark holds only for the positions that it was made from. Positions may start again, as in a copy of the tables without their
  * sequences, and may be past the mark again by then: a relay that takes a shard that it did not have begins without a mark.
  */
-export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | null }, { shard: number }>`
+export const takeShards = sql<
+  { owner: string; leaseMs: number; freeForMs: number; last: bigint | null },
+  { shard: number }
+>`
   with recursive queues (shard, topic, done_below) as (
     select shard, '', done_below from relay_shards
     union all
@@ -76,14 +80,15 @@ export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | n
   ) mark
   where mark.shard = s.shard and s.shard in (
     select shard from relay_shards
-    where owner = ${'owner'} or lease_until < now()
+    where (owner = ${'owner'} and lease_until > now())
+      or lease_until <= now() - ${'freeForMs'} * interval '1 millisecond'
       or lease_until > now() + 2 * ${'leaseMs'} * interval '1 millisecond'
     for update skip locked
   )
   returning s.shard`
 
 export const leaveShards = sql<{ owner: string }>`
-  update relay_shards set lease_until = '-infinity' where owner = ${'owner'}`
+  update relay_shards set lease_until = now() where owner = ${'owner'} and lease_until > now()`
 
 /**
  * The next messages of every topic in every shard that is still ours, in the order of their positions, without the topics
