@@ -262,15 +262,19 @@ export async function twoAccounts(
         async () => null,
       ),
     /** `former`: null if the settings lack it. */
-    async recover(current: typeof TABLE, former: typeof TABLE | null): Promise<void> {
+    async recover(
+      current: typeof TABLE,
+      former: typeof TABLE | null,
+      missing = former ? [] : ['account former'],
+    ): Promise<void> {
       const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const
-      await ask(raised, accounts as never, former ? [] : ['account former'])
+      await ask(raised, accounts as never, missing)
     },
     takeDown: () => lowerAfterRestore(raised, WHO, ledger),
-    /** Sends it again at the current account, on that account's promise. */
-    async decide() {
+    /** Sends it again at the current account, or another one, on that account's promise. */
+    async decide(account = CURRENT) {
       const payout = await load()
-      const terms = { ...CURRENT, ...CURRENT.promises, deadlineMs: 60_000 }
+      const terms = { ...account, ...account.promises, deadlineMs: 60_000 }
       const attempt = payout.attempt
       const again = { kind: 'resend', attempt, confirmedAbsentBy: null, deadline: null } as const
       return resolve(payout, { ...again, cancelRequest: null, terms }, WHO, systemClock.now())

@@ -13,6 +13,7 @@ import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
+import { shown } from './order-shown.ts'
 import { sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply-answer.ts'
@@ -1396,6 +1397,15 @@ describe('a signed report that does not fit', () => {
     const again = resolve(shown, { ...resend, confirmedAbsentBy: 'the gateway' }, by, NOW)
     assert.ok('change' in again)
     assert.equal(again.change.after.orderShown, false)
+  })
+
+  test('is of an attempt that the ledger lacks if the payout was never sent, and that may be at any account', () => {
+    for (const state of ['held', 'queued', 'review'] as const) {
+      const never = given(state, { attempt: 1, accountId: null, absenceConfirmed: true })
+      const { doubted, absenceConfirmed, orderShown } = shown(never)
+      assert.deepEqual([doubted, absenceConfirmed, orderShown], [true, false, true])
+      assert.equal(shown({ ...never, accountId: 'here' }).doubted, false)
+    }
   })
 
   test('a refused duplicate shows an order, so absence goes to a person', () => {

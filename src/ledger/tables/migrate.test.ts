@@ -103,6 +103,26 @@ const markBesides = sql<{ payoutId: string }>`
 const ordersBesides = sql<object, { payoutId: string; orderBesides: boolean; orderShown: boolean }>`
   select payout_id, order_besides, order_shown from payouts order by payout_id`
 
+test('an open payout whose order the gateway showed, at no known account, was sent to any', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  await migrate(url, silentLogger, '0070_traced_commands')
+  for (const state of ['queued', 'review', 'failed'])
+    await db.run(insertPayout, { payoutId: state, state, reason: '' })
+  await db.run(showOrders, {})
+  await migrate(url, silentLogger)
+  assert.deepEqual(await db.run(doubts, {}), [
+    { payoutId: 'failed', doubted: false },
+    { payoutId: 'queued', doubted: true },
+    { payoutId: 'review', doubted: true },
+  ])
+  await assert.rejects(db.run(removeDoubts, {}), /shown_was_sent/)
+})
+
+const showOrders = sql<object>`update payouts set order_shown = true`
+const removeDoubts = sql<object>`update payouts set doubted = false`
+const doubts = sql<object, { payoutId: string; doubted: boolean }>`
+  select payout_id, doubted from payouts order by payout_id`
+
 test('messages that wait, or that Kafka refused, stay in their order when rows of the outbox come to hold many', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
   await migrate(url, silentLogger, '0068_orders_besides_before')

@@ -4,6 +4,7 @@ import { CURRENT, FORMER, PROMISING, TABLE, twoAccounts } from '../../../test/tw
 import { paise } from '../../domain/money.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 const FIRST = { state: 'unknown', isUnderWay: false } as const
 const LEASE_ENDED = [
@@ -202,4 +203,69 @@ test('a payment that a person told of, of another order than the known one, belo
   await hear('CALLBACK', FORMER, 'success', PAYMENT)
   await hear('CALLBACK', FORMER, 'failed', PAYMENT)
   assert.equal(await reverse(), 'reversed')
+})
+
+const PAID = { state: 'submitting', isUnderWay: false, isPaid: true } as const
+
+for (const [what, world, isResolved] of [
+  ['taken over, and no account has it', { first: PAID }, false],
+  ['taken over, and its account has it', { first: PAID, says: { former: 'success' } }, false],
+  [
+    'in review, and the known account has a failed order',
+    { first: { ...PAID, since: LEASE_ENDED }, says: { current: 'failed' } },
+    true,
+  ],
+  [
+    'in review, and the known account has a live order',
+    { first: { ...PAID, since: LEASE_ENDED }, says: { current: 'processing' } },
+    true,
+  ],
+  ['called failed, and no account has it', { first: { ...PAID, since: CALLED_FAILED } }, true],
+] as const)
+  test(`a payment that was published and lost with its attempt belongs to the account that names it, so its return can be confirmed: ${what}`, async (t) => {
+    const { knowBoth, recover, takeDown, callItPaid, hear, known, reverse } = await twoAccounts(t, world)
+    await knowBoth()
+    await recover(PROMISING, TABLE)
+    assert.equal((await takeDown()).kind, 'recovered')
+    if (isResolved) assert.equal((await callItPaid(PAYMENT.utr)).kind, 'resolved')
+    assert.deepEqual(await known(), { state: 'paid', accountId: null, agentpayOrderId: null })
+    await hear('CALLBACK', FORMER, 'success', PAYMENT)
+    assert.deepEqual(await known(), { state: 'paid', accountId: 'former', agentpayOrderId: 'AP-former' })
+    await hear('CALLBACK', FORMER, 'failed', PAYMENT)
+    assert.equal(await reverse(), 'reversed')
+  })
+
+const setBackAgain = sql<object>`
+  with a as (delete from anomalies)
+  update payouts set doubted = false, order_besides = false, order_shown = false`
+const IN_REVIEW = { ...FIRST, since: [['review', { reason: 'expired' }]] } as const
+
+for (const answered of ['attempt', 'order-besides'] as const)
+  test(`a lost attempt that an answer told of, and that was lost as well, may be alive at any account after a recovery (${answered})`, async (t) => {
+    const { db, move, recall, recover, takeDown, hear, known, published } = await twoAccounts(t, {
+      ...{ isTold: false, first: IN_REVIEW },
+    })
+    await move((payout) => neverSent(payout, 'APPLY', 'attempt 2 was answered', null, answered))
+    await db.run(setBackAgain, {})
+    await recall()
+    await recover(PROMISING, TABLE)
+    assert.equal((await takeDown()).kind, 'recovered')
+    assert.deepEqual(await known(), { state: 'review', accountId: null, agentpayOrderId: null })
+    await hear('CALLBACK', CURRENT, 'failed')
+    assert.deepEqual(await published(), [])
+    await hear('CALLBACK', FORMER, 'success', PAYMENT)
+    assert.deepEqual(await known(), { state: 'paid', accountId: 'former', agentpayOrderId: 'AP-former' })
+  })
+
+test('an order that failed is besides what the known account has, which the settings lack', async (t) => {
+  const { knowBoth, recover, takeDown, hear, known, published } = await twoAccounts(t, {
+    ...{ isTold: false, knows: true, says: { current: 'failed' } },
+  })
+  await knowBoth()
+  await recover(PROMISING, null)
+  assert.equal((await takeDown()).kind, 'recovered')
+  await hear('QUERY', FORMER, 'failed')
+  assert.deepEqual(await published(), [])
+  await hear('CALLBACK', FORMER, 'success', { ...PAYMENT, agentpayOrderId: 'AP3' })
+  assert.deepEqual(await known(), { state: 'paid', accountId: 'former', agentpayOrderId: 'AP3' })
 })

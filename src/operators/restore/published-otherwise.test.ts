@@ -269,3 +269,15 @@ test('a payout that a person ended after a failover, and that was sent once more
   assert.deepEqual(await lost.now(), { state: 'failed', version: 9, utr: null })
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
+
+test('a payout that a person called failed, though it was published as alive in review and that was lost, goes to review again', async (t) => {
+  const lost = await world(t, (ledger) =>
+    decided(ledger, 'p', (p) => change(p, become(p, 'processing', {}), 'QUERY', {})),
+  )
+  await lost.goOn()
+  await lost.resolved({ kind: 'failed' })
+  await lost.recover()
+  assert.deepEqual(await lost.now(), { state: 'review', version: 6, utr: null })
+  assert.deepEqual(await lost.db.run(tries, {}), [{ attempt: 1, doubted: true }])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+})

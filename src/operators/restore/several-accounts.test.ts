@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { upsertMerchant } from '../../../test/ledger.ts'
 import { CURRENT, FORMER, PROMISING, TABLE, twoAccounts } from '../../../test/two-accounts.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
+import { sentPayout } from '../../domain/payout/payout.fixture.ts'
 import type { ResolveRefusal } from '../../domain/payout/resolve.ts'
+import { type AskedAccount, whereabouts } from './accounts.ts'
 
 test('the promise of the current account does not resend a payout that may have been sent to another', async (t) => {
   const { recover, takeDown, state, sentTo } = await twoAccounts(t)
@@ -64,6 +66,40 @@ test('an order that is known to be at an account which the settings lack is look
   await absent.recover({ ...TABLE, confirmations: 2 }, null)
   assert.equal(absent.asked(), 2)
   assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
+})
+
+test('every account that the settings lack is named, besides the one that is known to have been used', () => {
+  const current: AskedAccount = {
+    ...{ ...CURRENT, queryPolicy: TABLE, leaseMs: 0, query: () => assert.fail() },
+    presenceCheck: { found: () => undefined, holds: () => assert.fail() },
+  }
+  const missing = ['account former', 'account third']
+  const { lacking, isAway } = whereabouts(sentPayout({ accountId: 'former' }), {
+    accounts: [current],
+    missing,
+  })
+  for (const account of missing) assert.ok(lacking?.includes(account))
+  assert.equal(isAway, false)
+})
+
+test('a payout at one of two accounts that the settings lack is not sent again without a name at either', async (t) => {
+  const { recover, takeDown, state, decide } = await twoAccounts(t, { isTold: false, knows: true })
+  await recover(PROMISING, null, ['account former', 'account third'])
+  assert.equal((await takeDown()).kind, 'recovered')
+  assert.deepEqual(await state(), ['review', 'account-unknown'])
+  for (const account of [CURRENT, FORMER])
+    assert.deepEqual(await decide(account), { refused: { kind: 'account-not-known' } })
+})
+
+test('a payout in review at the current account, which may have been sent to one that the settings lack, is not sent again without a name', async (t) => {
+  const { recover, takeDown, state, decide } = await twoAccounts(t, {
+    isTold: false,
+    first: { state: 'unknown', isUnderWay: false, since: [['review', { reason: 'expired' }]] },
+  })
+  await recover(PROMISING, null)
+  assert.equal((await takeDown()).kind, 'recovered')
+  assert.deepEqual(await state(), ['review', 'expired'])
+  assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
 })
 
 const LOST = { isTold: false, says: { former: 'processing' } } as const

@@ -36,6 +36,8 @@ const exchange = {}
 const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: true, exchange },
 }
+const NOT_VOUCHED: ApplyAnswer = { ...LATER, vouched: false }
+const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const TIMEOUT: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
 const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
   ...{ kind: 'accepted', agentpayOrderId, fee: paise(500n), status: 'processing', exchange },
@@ -47,6 +49,8 @@ const addSettings = sql<{ accountId: string; settingsHash: string }>`
 const addAttemptThere = sql<object>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select merchant_id, payout_id, 0, order_no, owner, 'h9', lease_until from attempts`
+const mayBeAnywhere = sql<object>`update payouts set account_id = null`
+const expire = sql<object>`update payouts set state = 'review', reason = 'expired', ready = false, due_at = null`
 const makeReady = sql<object>`update payouts set ready = true where state = 'queued'`
 const known = sql<object, { accountId: string | null; agentpayOrderId: string | null; utr: string | null }>`
   select account_id, agentpay_order_id, utr from payouts`
@@ -246,3 +250,34 @@ test('a payout that was never sent, and that the gateway calls paid, is not sent
   assert.deepEqual(await state(), ['review', 'never-sent'])
   assert.deepEqual(await resend(), { kind: 'gateway-had-it', agentpayOrderId: null })
 })
+
+for (const [where, accountId, setUp] of [
+  ['that may be alive here', HERE, null],
+  ['that may be alive at any account', null, mayBeAnywhere],
+] as const)
+  test(`a late answer of an earlier attempt there does not name the only account of a waiting payout ${where}`, async (t) => {
+    const { db, send, answer, callback, state, known, results } = await world(t)
+    await send()
+    await answer(1, NOT_VOUCHED)
+    await db.run(addAttemptThere, {})
+    if (setUp) await db.run(setUp, {})
+    await answer(0, acceptedAs('AP9'))
+    assert.deepEqual(await state(), ['review', 'order-shown'])
+    assert.deepEqual(await known(), { accountId, agentpayOrderId: null, utr: null })
+    await callback('failed', { agentpayOrderId: 'AP9' }, THERE)
+    assert.deepEqual(await results(), [])
+    await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' })
+    assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: 'AP1', utr: 'U1' })
+  })
+
+for (const status of ['failed', 'processing'] as const)
+  test(`a payout in review that was never sent, and that the gateway calls ${status}, shows that the ledger lost an attempt`, async (t) => {
+    const { db, send, answer, callback, fenced, state, results } = await world(t)
+    await send()
+    await answer(1, NOT_SENT)
+    await db.run(expire, {})
+    await callback(status, { agentpayOrderId: 'AP9' }, THERE)
+    assert.deepEqual(await fenced(), ['acme'])
+    assert.deepEqual(await state(), ['review', 'expired'])
+    assert.deepEqual(await results(), [])
+  })
