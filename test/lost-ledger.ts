@@ -187,7 +187,7 @@ export async function lostLedger(t: TestContext) {
             presenceCheck,
           },
         ],
-        missing: [],
+        missing: new Map(),
         ...{ signal: new AbortController().signal, onProgress: () => undefined },
       })
       await asked?.()

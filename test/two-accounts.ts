@@ -205,7 +205,7 @@ export async function twoAccounts(
   const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
     queryOpen(by, {
       ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
-      ...{ accounts, missing },
+      ...{ accounts, missing: new Map(missing.map((accountId) => [accountId, accountId])) },
       ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
     })
   return {
@@ -265,7 +265,7 @@ export async function twoAccounts(
     async recover(
       current: typeof TABLE,
       former: typeof TABLE | null,
-      missing = former ? [] : ['account former'],
+      missing = former ? [] : ['former'],
     ): Promise<void> {
       const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const
       await ask(raised, accounts as never, missing)

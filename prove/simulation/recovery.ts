@@ -98,7 +98,7 @@ export class Recovery extends Actor {
       await queryOpen(raised, {
         ...{ ledger: here, decisions: DECISIONS, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
         accounts: [asked(current), ...former.map(asked)],
-        missing: [],
+        missing: new Map(),
         onProgress: () => undefined,
       })
       const { kind } = await lowerAfterRestore(raised, WHO, here)

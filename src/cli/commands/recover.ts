@@ -347,10 +347,11 @@ const goneText = ({ merchantId, count }: { merchantId: string; count: number }):
 const awayText = (away: readonly string[]): string =>
   `${inLines(away).join(', ')}: also fenced, but not in the settings, so payoutd cannot query them: put them back into the settings and run payoutd recover again`
 
-/** The accounts of the merchant that its settings lack, in words. */
-async function missingAccounts(merchant: Merchant, db: Database): Promise<string[]> {
+/** The accounts of the merchant that its settings lack, by id, in words. */
+async function missingAccounts(merchant: Merchant, db: Database): Promise<Map<string, string>> {
   const known = accountsOf(merchant).map(({ accountId }) => accountId)
-  return (await accountsBeside(db, merchant.merchantId, known)).map(accountText)
+  const beside = await accountsBeside(db, merchant.merchantId, known)
+  return new Map(beside.map((account) => [account.accountId, accountText(account)]))
 }
 
 async function expected(
@@ -365,7 +366,7 @@ async function expected(
     const { merchantId } = merchant
     const [counted] = await db.run(countOpenPayouts, { merchantId })
     const fenced = (await findFence(db, merchantId)) !== null
-    const missing = await missingAccounts(merchant, db)
+    const missing = [...(await missingAccounts(merchant, db)).values()]
     open.push({ merchantId, open: counted?.count ?? 0, fenced, missing })
   }
   const behind = await intakeBacklog(topic, ends, db)

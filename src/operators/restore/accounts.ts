@@ -21,8 +21,8 @@ export type AskedAccount = {
 export type Accounts = {
   /** The account in the settings, then former ones. */
   accounts: readonly [AskedAccount, ...AskedAccount[]]
-  /** Accounts of the merchant, in words, that the settings lack: nobody can ask them. */
-  missing: readonly string[]
+  /** Accounts of the merchant that the settings lack, by id, in words: nobody can ask them. */
+  missing: ReadonlyMap<string, string>
 }
 
 /** Where a payout may be. */
@@ -39,15 +39,16 @@ export type Whereabouts = {
 
 /** Considers all accounts even if the ledger knows one: an attempt that the ledger lost may have gone to any other. */
 export function whereabouts({ accountId }: Payout, { accounts, missing }: Accounts): Whereabouts {
-  const isKnown = accountId !== null && !accounts.some((account) => account.accountId === accountId)
-  const lacking = [...(isKnown ? [`account ${accountId}`] : []), ...missing].join(', ') || null
+  const isAsked = accountId === null || accounts.some((account) => account.accountId === accountId)
+  const away = new Map([...(isAsked ? [] : [[accountId, `account ${accountId}`] as const]), ...missing])
+  const lacking = [...away.values()].join(', ') || null
   const [first, ...others] = accounts
   const isSole = lacking === null && others.length === 0
   return {
     accountId: isSole ? first.accountId : null,
     queryPolicy: isSole ? first.queryPolicy : strictest(accounts),
     lacking,
-    isAway: isKnown && missing.length <= 1,
+    isAway: !isAsked && away.size === 1,
   }
 }
 

@@ -58,7 +58,7 @@ export async function conclude(
       tx.now,
     )
     if (said.kind === 'failed' && after.state === 'review' && where.lacking !== null)
-      decisions.push(leftUnasked(after, where))
+      decisions.push(leftUnasked(after, { ...where, isAway: false }))
     await storeDecisions(tx, ledger, decisions)
     if (sent) await recordLostAttempt(tx, payout)
     const { merchantId, payoutId } = payout

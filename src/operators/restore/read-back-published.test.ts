@@ -96,7 +96,14 @@ async function world(t: TestContext) {
     }
     const signal = new AbortController().signal
     await queryOpen(raised, {
-      ...{ ledger, decisions: DECISIONS, accounts: [account], missing: [], clock: systemClock, signal },
+      ...{
+        ledger,
+        decisions: DECISIONS,
+        accounts: [account],
+        missing: new Map(),
+        clock: systemClock,
+        signal,
+      },
       ratePerSecond: 1_000,
       onProgress: () => undefined,
       who: WHO,

@@ -33,7 +33,7 @@ import { payoutPoller } from '../../stages/outcomes/payout-poller.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
-import type { AskedAccount } from './accounts.ts'
+import type { Accounts, AskedAccount } from './accounts.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { onThisServer } from './one-server.ts'
 import { readBackPublished } from './read-back-published.ts'
@@ -101,7 +101,7 @@ async function restored(t: TestContext) {
   const deps: Omit<RestoreDeps, 'accounts'> = {
     ledger,
     decisions: DECISIONS,
-    missing: [],
+    missing: new Map(),
     ratePerSecond: 1_000,
     who: WHO,
     clock: systemClock,
@@ -132,7 +132,7 @@ async function restored(t: TestContext) {
       const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       return raised ?? assert.fail('there is no fence')
     },
-    async recover(overrides: Partial<AskedAccount> = {}, missing: readonly string[] = []) {
+    async recover(overrides: Partial<AskedAccount> = {}, missing: Accounts['missing'] = new Map()) {
       const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       assert.ok(raised)
       await listOpen(ledger.db, raised)
@@ -604,7 +604,7 @@ test('if the settings lack a former account, a payout that may have been sent th
   )
   await payUnknown('paid')
   await db.run(sentElsewhere, {})
-  assert.deepEqual(await recover({}, ['mchId 7 at former.example']), {
+  assert.deepEqual(await recover({}, new Map([['former', 'mchId 7 at former.example']])), {
     ending: 'all-asked',
     kind: 'recovered',
     counts: { paid: 1, review: 3 },
@@ -631,7 +631,7 @@ test('if the settings lack a former account, a payout that may have been sent th
     (each) => [each.kind, 'refusal' in each && each.refusal.kind],
   )
   assert.deepEqual(refusals, [
-    ['refused', 'sent-elsewhere'],
+    ['refused', 'account-not-known'],
     ['refused', 'account-not-known'],
     ['refused', 'account-not-known'],
   ])

@@ -73,18 +73,21 @@ test('every account that the settings lack is named, besides the one that is kno
     ...{ ...CURRENT, queryPolicy: TABLE, leaseMs: 0, query: () => assert.fail() },
     presenceCheck: { found: () => undefined, holds: () => assert.fail() },
   }
-  const missing = ['account former', 'account third']
+  const missing = new Map([
+    ['former', 'mchId 6 at pay.example'],
+    ['third', 'mchId 7 at pay.example'],
+  ])
   const { lacking, isAway } = whereabouts(sentPayout({ accountId: 'former' }), {
     accounts: [current],
     missing,
   })
-  for (const account of missing) assert.ok(lacking?.includes(account))
+  assert.equal(lacking, 'mchId 6 at pay.example, mchId 7 at pay.example')
   assert.equal(isAway, false)
 })
 
 test('a payout at one of two accounts that the settings lack is not sent again without a name at either', async (t) => {
   const { recover, takeDown, state, decide } = await twoAccounts(t, { isTold: false, knows: true })
-  await recover(PROMISING, null, ['account former', 'account third'])
+  await recover(PROMISING, null, ['former', 'third'])
   assert.equal((await takeDown()).kind, 'recovered')
   assert.deepEqual(await state(), ['review', 'account-unknown'])
   for (const account of [CURRENT, FORMER])
