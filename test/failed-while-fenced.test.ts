@@ -141,7 +141,14 @@ async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, qu
   await listOpen(db, raised)
   await recall(told)
   await queryOpen(raised, {
-    ...{ ledger, decisions: DECISIONS, missing: new Map(), ratePerSecond: 1_000, who: WHO, clock: systemClock },
+    ...{
+      ledger,
+      decisions: DECISIONS,
+      missing: new Map(),
+      ratePerSecond: 1_000,
+      who: WHO,
+      clock: systemClock,
+    },
     ...{ signal: new AbortController().signal, onProgress: () => undefined },
     accounts: [
       {
