@@ -89,6 +89,9 @@ export class ConsumerSession {
   readonly #failures = new Map<string, number>()
   /** How long batches, and positions, of all partitions together have only failed. */
   readonly #outcomes = new Heartbeats()
+  /** By partition: the offset that Kafka does not have yet. */
+  readonly #uncommitted = new Map<string, Partition & { offset: string }>()
+  #isCommitting = false
   readonly #background = new Set<Promise<void>>()
   #isLooking = false
   readonly #over: Promise<never>
@@ -376,13 +379,20 @@ export class ConsumerSession {
     })
   }
 
+  /** While one commit is under way, the next ones gather. */
   #commit(at: Partition, offset: bigint): void {
+    this.#uncommitted.set(keyOf(at), { ...at, offset: offset.toString() })
+    if (this.#isCommitting) return
+    this.#isCommitting = true
     this.#inBackground(async () => {
-      try {
-        await this.#consumer.commitOffsets([{ ...at, offset: offset.toString() }])
-      } catch (error) {
-        this.#options.log.debug({ err: error, ...at }, 'offset not committed to Kafka')
+      while (this.#uncommitted.size > 0) {
+        const offsets = [...this.#uncommitted.values()]
+        this.#uncommitted.clear()
+        await this.#consumer.commitOffsets(offsets).catch((error: unknown) => {
+          this.#options.log.debug({ err: error, offsets }, 'offsets not committed to Kafka')
+        })
       }
+      this.#isCommitting = false
     })
   }
 

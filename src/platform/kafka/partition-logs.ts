@@ -37,6 +37,8 @@ export function partitionLogs(connection: KafkaConnection, log: Logger, ended: A
     return { cluster: clusterOf(kafka), ids: topicIds(kafka), retired }
   }
   let clients = make()
+  /** Asked in this turn of the event loop. Later, something may have happened between the question and another caller's fetch. */
+  const asking = new Map<string, Promise<string | null>>()
 
   const end = ({ cluster, ids, retired }: Clients) =>
     Promise.all([cluster.disconnect(), ids.close()])
@@ -60,7 +62,12 @@ export function partitionLogs(connection: KafkaConnection, log: Logger, ended: A
   }
 
   return {
-    idOf: (topic) => ask(({ ids }) => ids.idOf(topic)),
+    idOf(topic) {
+      const id = asking.get(topic) ?? ask(({ ids }) => ids.idOf(topic))
+      asking.set(topic, id)
+      process.nextTick(() => asking.clear())
+      return id
+    },
     async logOf({ topic, partition }, epoch = null) {
       const held = await ask(async ({ cluster, ids }) => {
         // Asks for the id first: if the topic is created again meanwhile, its new id never goes with the old topic's
