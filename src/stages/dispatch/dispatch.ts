@@ -146,14 +146,14 @@ export class Dispatch {
     this.#lookAt = 0
   }
 
-  /** Drops merchants with nothing left to send. Ends the rest of a merchant whose row has changed. */
+  /** Drops merchants with nothing left to send. Ends the rest of one whose row has changed, or that had nothing left before. */
   #look(found: readonly { merchantId: string; rowVersion: string }[]): void {
     const waiting = new Set(found.map(({ merchantId }) => merchantId))
     for (const [merchantId, { claiming }] of this.#active)
       if (!claiming && !waiting.has(merchantId)) this.#active.delete(merchantId)
     for (const { merchantId, rowVersion } of found) {
       const turn = this.#active.get(merchantId)
-      if (turn && turn.rowVersion !== rowVersion) this.#wake(merchantId)
+      if (turn && (turn.isEmpty || turn.rowVersion !== rowVersion)) this.#wake(merchantId)
       this.#active.set(merchantId, Object.assign(turn ?? newTurn(), { rowVersion }))
     }
   }
@@ -198,7 +198,9 @@ export class Dispatch {
     this.#refusals.passed(merchantId, taken)
     turn.takes = taken > 0
     turn.takenNothing = taken > 0 ? 0 : turn.takenNothing + 1
-    if (taken > 0) return
+    turn.isEmpty = isEmpty(claimed, taken, terms)
+    if (turn.isEmpty) turn.restUntil = clock.monotonic() + REST_LONGEST_MS
+    if (taken > 0 || turn.isEmpty) return
     const firstMs = claimed.gate.closed === 'locked' ? BUSY_MS : REST_FIRST_MS
     const restMs = Math.min(REST_LONGEST_MS, firstMs * 2 ** (turn.takenNothing - 1))
     turn.restUntil = clock.monotonic() + restMs
@@ -310,7 +312,7 @@ export class Dispatch {
         })
       } finally {
         if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)
-        this.#wake(merchantId)
+        if (!this.#active.get(merchantId)?.isEmpty) this.#wake(merchantId)
       }
     })
   }
@@ -368,11 +370,22 @@ type DispatchTurn = {
   takenNothing: number
   /** Whether its last claim took something. If not, the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
+  /** Its last claim took less than it could: nothing waits until a look finds some. */
+  isEmpty: boolean
   restUntil: number
   rowVersion: string
 }
 
-const newTurn = () => ({ claiming: false, failures: 0, takenNothing: 0, takes: false, restUntil: 0 })
+const newTurn = () => ({
+  ...{ claiming: false, failures: 0, takenNothing: 0 },
+  ...{ takes: false, isEmpty: false, restUntil: 0 },
+})
+
+const isEmpty = (
+  { gate, shortOf }: Claim,
+  taken: number,
+  { atMost, among }: Pick<ClaimOptions, 'atMost' | 'among'>,
+): boolean => gate.closed === null && !shortOf && !among && taken < Math.min(gate.room, atMost)
 
 /** The part of an answer that decides, without the part that is only stored for people to read. */
 function bare({ answer, ...outcome }: ApplyOutcome): ApplyOutcome {
