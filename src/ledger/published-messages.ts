@@ -82,7 +82,10 @@ export async function storeRecalled(
 ): Promise<Payout[]> {
   const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
   await tx.run(insertHistory, {
-    history: lost.map((each) => ({ ...historyRow(each), exchange: json(READ_BACK) })),
+    history: lost.map((each) => ({
+      ...historyRow(each),
+      exchange: json({ ...READ_BACK, publishedAt: each.at }),
+    })),
   })
   await tellPassed(tx, all)
   await storePayouts(
@@ -138,7 +141,7 @@ async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<vo
   if (passed.length === 0) return
   await tx.run(insertHistory, {
     history: passed.map((each) => {
-      const exchange = json({ ...READ_BACK, publishedVersion: each.version })
+      const exchange = json({ ...READ_BACK, publishedVersion: each.version, publishedAt: each.at })
       return { ...historyRow(each), version: null, exchange }
     }),
   })

@@ -115,11 +115,11 @@ function recorded(
  * What an answer does that shows an order of a payout which has not ended, at another account than the one where an attempt of it may
  * be alive.
  */
-export const answeredElsewhere = (payout: Payout, accountId: string, answer: ApplyAnswer): Decision =>
+export const answeredElsewhere = (payout: Payout, accountId: string | null, answer: ApplyAnswer): Decision =>
   answeredBesides(
     payout,
     answer,
-    `apply ${inWords(answer)} by gateway account ${accountId}, but the payout may be at ${payout.accountId ?? 'any account'}`,
+    `apply ${inWords(answer)} by gateway account ${accountId ?? '(unknown)'}, but the payout may be at ${payout.accountId ?? 'any account'}`,
   )
 
 /** It may be another order than the one that the latest attempt has. */

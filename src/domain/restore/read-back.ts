@@ -6,7 +6,7 @@ import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { RESENT } from '../payout/resolve.ts'
 import { endedUnpaid, isEnd } from '../payout/states.ts'
-import { anomaly, become, change } from '../payout/transition.ts'
+import { anomaly, become, change, wasNeverSent } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
 import { END_PUBLISHED, ofPublished, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
 import {
@@ -71,7 +71,10 @@ export function readBackStory(
   const lostSubmits = new Set(
     [...submitted].filter((version) => version > payout.version).concat(submitsAmong(passed)),
   )
-  const attempt = Math.max(payout.attempt + lostSubmits.size, attemptsIn(submitted, unknown))
+  const wasShown = transitionsOf(published).some(showsOrder)
+  // Kafka may no longer have its submission.
+  const lostAttempts = Math.max(lostSubmits.size, wasShown && wasNeverSent(payout) ? 1 : 0)
+  const attempt = Math.max(payout.attempt + lostAttempts, attemptsIn(submitted, unknown))
   const version = Math.max(payout.version, highest)
   const cancelRequest = payout.cancelRequest ?? ([passed, lost].some(wasToBeCancelled) ? CANCEL_LOST : null)
   const known = {
@@ -90,7 +93,7 @@ export function readBackStory(
     }),
     cancelRequest,
     ready: payout.ready && cancelRequest === null,
-    orderShown: payout.orderShown || transitionsOf(published).some(showsOrder),
+    orderShown: payout.orderShown || wasShown,
   }
   const read = { lost, passed, end, held: null }
   if (isTaken) {

@@ -30,6 +30,7 @@ export async function lackedOf<Each extends PassedTransition>(
     versions: told.map(({ transition }) => transition.version),
     states: told.map(({ transition }) => transition.toState),
     reasons: told.map(({ transition }) => transition.reason),
+    ats: told.map(({ transition }) => transition.at),
   })
   return places.map(({ place }) => told[place - 1] as Each)
 }

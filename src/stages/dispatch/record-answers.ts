@@ -83,20 +83,17 @@ export async function recordAnswers(
         // Where no attempt is known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
         // may have others elsewhere.
         const isToBind = showsOrder(answer) && payout.accountId === null && !payout.doubted
-        const elsewhere =
-          showsOrder(answer) && !isToBind && !isEnd(payout.state) && made.accountId !== payout.accountId
-            ? made.accountId
-            : null
-        const decided =
-          elsewhere === null
-            ? decisions.recordApply(
-                isToBind ? { ...payout, accountId: made.accountId } : payout,
-                made.isLost ? null : attempt,
-                answer,
-                queryPolicy,
-                tx.now,
-              )
-            : answeredElsewhere(payout, elsewhere, answer)
+        const isElsewhere =
+          showsOrder(answer) && !isToBind && !isEnd(payout.state) && isOfElsewhere(payout, made, answer)
+        const decided = isElsewhere
+          ? answeredElsewhere(payout, made.accountId, answer)
+          : decisions.recordApply(
+              isToBind ? { ...payout, accountId: made.accountId } : payout,
+              made.isLost ? null : attempt,
+              answer,
+              queryPolicy,
+              tx.now,
+            )
         const decision = fenced.has(merchantId)
           ? decisions.whileFenced(decided, queryPolicy, tx.now)
           : decided
@@ -114,6 +111,16 @@ export async function recordAnswers(
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
+
+/** A lost attempt, whose account nobody knows, may have another order than the known one. */
+const isOfElsewhere = (
+  { accountId, agentpayOrderId }: Payout,
+  made: { accountId: string | null; isLost: boolean },
+  answer: ApplyAnswer,
+): boolean => {
+  if (!made.isLost) return made.accountId !== null && made.accountId !== accountId
+  return accountId !== null && answer.kind === 'accepted' && answer.agentpayOrderId !== agentpayOrderId
+}
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 

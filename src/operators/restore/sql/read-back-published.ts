@@ -76,7 +76,8 @@ export const acceptedAt = sql<FencedMerchant & { payoutId: string }, { at: Insta
 
 /**
  * The places, from 1, of the published transitions that a payout's history lacks, if that history is kept from its beginning:
- * neither under their version, nor as read back. For paid payouts only ends.
+ * neither under their version, nor as read back. For paid payouts only ends. A ledger that sent again after it was set back used
+ * the same version for that, so a submission is its own only if an attempt was made at that time.
  */
 export const notOwn = sql<
   {
@@ -85,25 +86,33 @@ export const notOwn = sql<
     versions: number[]
     states: string[]
     reasons: (string | null)[]
+    ats: Instant[]
   },
   { place: number }
 >`
   select told.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[])
-    with ordinality as told (merchant_id, payout_id, version, state, reason, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[],
+              ${'ats'}::float8[])
+    with ordinality as told (merchant_id, payout_id, version, state, reason, at, place)
   cross join lateral (
     select state, version from payouts
     where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
     offset 0
   ) p
   cross join lateral (
-    select told.state in ('paid', 'failed', 'rejected', 'cancelled') as is_end
+    select told.state in ('paid', 'failed', 'rejected', 'cancelled') as is_end,
+      told.state <> 'submitting' or coalesce((
+        select bool_or(date_trunc('milliseconds', claimed_at) = to_timestamp(told.at / 1000)) from attempts a
+        where a.merchant_id = told.merchant_id and a.payout_id = told.payout_id and a.owner <> 'recovery'
+      ), true) as is_made
     offset 0
   ) what
   cross join lateral (
     select bool_or(h.version is not null and h.from_state is null) as is_whole,
       bool_or(h.to_state = told.state and (what.is_end or h.reason is not distinct from told.reason)
-        and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version) as is_own
+        and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version
+        and coalesce((h.exchange ->> 'publishedAt')::float8 = told.at, what.is_made or h.exchange ->> 'note' is not null)
+      ) as is_own
     from history h
     where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
       and case when what.is_end then (told.state, told.version) <> (p.state, p.version) else p.state <> 'paid' end
