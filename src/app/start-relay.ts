@@ -1,4 +1,5 @@
 import { SHARDS } from '../messages/messages.ts'
+import { kafkaPing } from '../platform/kafka/ping.ts'
 import { Publishers } from '../platform/kafka/producer.ts'
 import { Relay } from '../stages/relay/relay.ts'
 import type { Shared } from './shared.ts'
@@ -16,8 +17,11 @@ export function startRelay({
 }: Shared): void {
   const publishers = new Publishers(() => safeguards.createPublisher('relay', config.kafka, log))
   lifecycle.own('publishers', () => publishers.close())
+  const kafka = kafkaPing(config.kafka, log)
+  lifecycle.own('the relay’s ping', () => kafka.close())
   const relay = new Relay({
     db: ledger.db,
+    ping: () => kafka.ping(),
     publisherOf: (topic) => publishers.of(topic),
     owner: processId,
     shards: SHARDS,

@@ -43,13 +43,13 @@ export type ConsumeOptions = {
   sign?: () => void
   longestInHandMs?: number
   /**
-   * A consumer whose every batch has failed for `longestFailingMs` (30 s), or that could read no position for as long,
-   * leaves the group, so that other members get its partitions. It joins again after `awayMs` (10 s), and not before
-   * `ready`, called every second, resolves.
+   * Rejects if the store does not answer. A consumer whose every batch has failed for `longestFailingMs` (30 s), or that could read
+   * no position for as long, and whose store does not answer, leaves the group, so that other members get its partitions.
+   * It joins again after `awayMs` (10 s), and not before the store answers.
    */
+  ready?: () => Promise<unknown>
   longestFailingMs?: number
   awayMs?: number
-  ready?: () => Promise<unknown>
   log: Logger
 }
 
@@ -76,6 +76,9 @@ export class ConsumerSession {
   readonly #options: ConsumeOptions
   readonly #signal: AbortSignal
   readonly #ended = new AbortController()
+  /** Ends what waits: as `signal`, or when the session is over. */
+  readonly #leaving = new AbortController()
+  readonly #untilLeft: AbortSignal
   readonly #consumer: Consumer
   readonly #logs: PartitionLogs
   readonly #places = new ExpectedOffsets()
@@ -100,6 +103,7 @@ export class ConsumerSession {
   constructor(options: ConsumeOptions, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
+    this.#untilLeft = AbortSignal.any([signal, this.#leaving.signal])
     const kafka = kafkaFor(options.connection, options.log, this.#ended.signal)
     this.#logs = partitionLogs(options.connection, options.log, this.#ended.signal)
     this.#consumer = kafka.consumer({
@@ -163,6 +167,7 @@ export class ConsumerSession {
 
   /** Waits for batches in progress to finish, but only for a moment for Kafka, which may be silent. */
   async #close(): Promise<void> {
+    this.#leaving.abort()
     this.#places.clear()
     this.#generation++
     const over = new AbortController()
@@ -210,7 +215,7 @@ export class ConsumerSession {
             { err: error, ...at, retryInMs },
             'cannot find out yet where to read from, retrying',
           )
-          await pause(retryInMs, this.#signal)
+          await pause(retryInMs, this.#untilLeft)
         }
       }
     })
@@ -246,11 +251,16 @@ export class ConsumerSession {
   }
 
   #failed(what: 'batches' | 'positions'): void {
-    const { longestFailingMs = LONGEST_FAILING_MS } = this.#options
+    const { longestFailingMs = LONGEST_FAILING_MS, ready } = this.#options
     this.#outcomes.fail(what)
     const failingMs = this.#outcomes.failures().get(what) ?? 0
-    if (failingMs >= longestFailingMs)
-      this.#crash(new OnlyFails(`all ${what} failed for ${Math.round(failingMs)} ms`))
+    if (!ready || failingMs < longestFailingMs) return
+    // If the store answers, something is wrong with what could not be stored, wherever it is read.
+    ready().then(
+      () => this.#outcomes.succeed(what),
+      (cause: unknown) =>
+        this.#crash(new OnlyFails(`all ${what} failed for ${Math.round(failingMs)} ms`, { cause })),
+    )
   }
 
   #goOnAt(at: Partition, stored: Standing): void {
@@ -374,7 +384,7 @@ export class ConsumerSession {
     this.#options.log.error({ err: error, ...at, retryInMs }, 'batch could not be stored, partition paused')
     this.#pause(at)
     this.#inBackground(async () => {
-      await pause(retryInMs, this.#signal)
+      await pause(retryInMs, this.#untilLeft)
       if (this.#isCurrent(generation)) this.#place(at)
     })
   }

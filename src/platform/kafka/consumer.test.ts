@@ -218,6 +218,35 @@ test('a member whose every batch fails leaves its partitions to one that can sto
   await eventually('both to read', () => sick.reading().length === 1 && well.reading().length === 1)
 })
 
+test('a member keeps its partitions while one always fails and the others are quiet, if its store answers', async (t) => {
+  const topic = await newTopic(2)
+  const publish = publisher(t)
+  const store = new Store()
+  let [failures, left] = [0, 0]
+  const log = pino(
+    { level: 'warn' },
+    { write: (line: string) => void (line.includes('left the group') && left++) },
+  )
+  const member = consume(t, topic, store, {
+    ...{ longestFailingMs: 300, log },
+    handler: async (batch) => {
+      if (batch.records.some(({ value }) => String(value) === 'poison')) {
+        failures++
+        throw new Error('poison')
+      }
+      await store.take(batch)
+    },
+    ready: async () => undefined,
+  })
+  const [one = '', other = ''] = await keysOfPartitions(t, 2)
+  await publish(topic, ['poison'], one)
+  await eventually('some failures', () => failures >= 4, 30_000)
+  await publish(topic, ['good'], other)
+  await eventually('the good one', () => store.texts.includes('good'))
+  assert.ok(member.reading().length > 0)
+  assert.equal(left, 0)
+})
+
 test('a member that can read no position leaves its partitions to one that can', async (t) => {
   const topic = await newTopic(2)
   const groupId = unique('group')

@@ -453,10 +453,14 @@ const BLAMED: Readonly<Record<string, Blame>> = {
 
 /** What an error of a statement or a transaction blames; a bug of ours is unclear. */
 export function blame(error: unknown): Blame {
-  if (typeof error === 'object' && error !== null && unanswered.has(error)) return 'database'
+  if (isWithoutAnswer(error)) return 'database'
   const state = sqlState(error) ?? ''
   return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear'
 }
+
+/** Whether the server gave no answer: it is away, or too slow. */
+export const isWithoutAnswer = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && unanswered.has(error)
 
 /** Whether a transaction took longer than allowed: the database is slow, or the transaction does too much at once. */
 export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P04'

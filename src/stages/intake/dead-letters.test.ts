@@ -65,6 +65,7 @@ async function intake(t: TestContext) {
   const relay = new Relay({
     db: ledger.db,
     publisherOf: () => publisher,
+    ping: async () => undefined,
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),

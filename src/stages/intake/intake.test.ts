@@ -856,6 +856,7 @@ test('every message about a payout carries the traceparent of its command, unles
   const relay = new Relay({
     db: ledger.db,
     publisherOf: () => publisher,
+    ping: async () => undefined,
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),

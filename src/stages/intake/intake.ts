@@ -1,5 +1,6 @@
+import pLimit from 'p-limit'
 import type { RecordBatch } from '../../platform/kafka/records.ts'
-import { blame, isLocked, isOutOfTime } from '../../platform/postgres/postgres.ts'
+import { isLocked, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
 import { type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { LedgerRewound, type StoreDeps, store, takeIn, tell } from './store-batch.ts'
 import { epochBetween, type Slice, sliceOf, storeSlices, takeApart, takeTogether } from './store-slices.ts'
@@ -12,8 +13,9 @@ const CHUNK = 500
 /** How many records are read side by side: each may have a schema of its own, which intake asks the registry for. */
 const READ_AT_ONCE = 25
 
-/** Transactions at the same time. The second begins only with a whole chunk: smaller ones are cheaper together. */
+/** Transactions at the same time. The second begins only with a whole chunk (smaller ones are cheaper together), or after a while. */
 const LANES = 2
+const PATIENCE_MS = 500
 
 type Waiting = { slice: Slice; resolve: () => void; reject: (error: unknown) => void }
 
@@ -25,7 +27,10 @@ export class Intake {
   readonly #deps: IntakeDeps
   readonly #waiting: Waiting[] = []
   #running = 0
+  readonly #fewAlone = pLimit(LANES)
+  #begunAt = 0
   #soon: NodeJS.Immediate | undefined
+  #later: NodeJS.Timeout | undefined
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
@@ -74,11 +79,21 @@ export class Intake {
 
   #begin(): void {
     while (this.#waiting.length > 0 && this.#running < LANES) {
-      const isWhole = this.#waiting.reduce((sum, { slice }) => sum + slice.reads.length, 0) >= CHUNK
-      if (this.#running > 0 && !isWhole) return
+      if (this.#running > 0 && !this.#isWhole() && performance.now() < this.#begunAt + PATIENCE_MS) {
+        this.#later ??= setTimeout(() => {
+          this.#later = undefined
+          this.#begin()
+        }, PATIENCE_MS)
+        return
+      }
       this.#running++
+      this.#begunAt = performance.now()
       void this.#run(this.#next())
     }
+  }
+
+  #isWhole(): boolean {
+    return this.#waiting.reduce((sum, { slice }) => sum + slice.reads.length, 0) >= CHUNK
   }
 
   /** The first ones that are a chunk together: at least one. */
@@ -98,29 +113,41 @@ export class Intake {
   async #run(some: readonly Waiting[]): Promise<void> {
     const slices = some.map(({ slice }) => slice)
     const outcome = slices.length > 1 ? await this.#together(slices) : 'one by one'
-    for (const { slice, resolve, reject } of some) {
+    const each = some.map(async ({ slice, resolve, reject }) => {
       if (outcome === 'stored') resolve()
       else if (outcome !== 'one by one') reject(outcome.error)
       else await this.#alone(slice).then(resolve, reject)
-    }
+    })
+    if (slices.length === 1) await Promise.all(each)
     this.#running--
     this.#begin()
   }
 
-  /** Whatever is wrong with one slice is found out, and mended, when it is stored alone. */
-  async #together(slices: readonly Slice[]): Promise<'stored' | 'one by one' | { error: unknown }> {
+  /**
+   * Whatever is wrong with one slice is found out, and mended, when it is stored alone: an error with an answer of the database may
+   * be about only one.
+   */
+  async #together(
+    slices: readonly Slice[],
+    take = takeTogether,
+  ): Promise<'stored' | 'one by one' | { error: unknown }> {
     try {
-      const tally = await takeIn(this.#deps, (tx) => storeSlices(tx, slices, takeTogether, this.#deps))
+      const tally = await takeIn(this.#deps, (tx) => storeSlices(tx, slices, take, this.#deps))
       if (tally instanceof LedgerRewound) return 'one by one'
       tell(tally, this.#deps)
       return 'stored'
     } catch (error) {
-      const isDown = blame(error) === 'database' && !isLocked(error) && !isOutOfTime(error)
-      return isDown ? { error } : 'one by one'
+      if (isWithoutAnswer(error)) return { error }
+      return isLocked(error) && take !== takeApart ? this.#together(slices, takeApart) : 'one by one'
     }
   }
 
+  /** Few at once, and beside the lanes, so that slices which take long hold up no others. */
   #alone(slice: Slice): Promise<void> {
+    return this.#fewAlone(() => this.#storeAlone(slice))
+  }
+
+  #storeAlone(slice: Slice): Promise<void> {
     const by =
       (take: typeof takeTogether) =>
       (...[tx, some]: Parameters<Parameters<typeof store>[1]['together']>) =>

@@ -7,7 +7,7 @@ import { fencedMerchants } from '../../ledger/ledger.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
-import { type Database, sql } from '../../platform/postgres/postgres.ts'
+import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
 import { LedgerRewound } from './store-batch.ts'
 
@@ -17,6 +17,10 @@ const positions = sql<
   object,
   { nextOffset: bigint }
 >`select next_offset from intake_offsets order by partition`
+const waiting = sql<
+  object,
+  { merchantId: string; partition: number }
+>`select merchant_id, partition from waiting_commands`
 const refuseOne = sql<object>`alter table payouts add constraint odd check (payout_id <> 'p2')`
 const setBack = sql<object>`update intake_offsets set next_offset = 5 where partition = 2`
 
@@ -24,6 +28,7 @@ const setBack = sql<object>`update intake_offsets set next_offset = 5 where part
 async function world(t: TestContext) {
   const { config, ledger, codec } = await testLedger(t)
   const topic = ledger.topics.commands
+  const acme = config.merchants.get('acme') ?? assert.fail('acme is not in the settings')
   const requested = codec.encoder<object>(topic, 'in.payoutd.PayoutRequested')
   for (let partition = 0; partition < PARTITIONS; partition++)
     await standAt(ledger, partition, { offset: 10n, logId: null })
@@ -37,7 +42,7 @@ async function world(t: TestContext) {
   }
   const deps = (by: Database = db): IntakeDeps => ({
     ledger: { ...ledger, db: by },
-    terms: config.merchants,
+    terms: new Map(['acme', 'bolt'].map((merchantId) => [merchantId, { ...acme, merchantId }])),
     keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
     decode: (value) => codec.decode(value),
     log: silentLogger,
@@ -109,7 +114,7 @@ test('a position that was set back fences the merchants, and holds up no other p
     errors.map((error) => error instanceof LedgerRewound),
     [false, false, true, false],
   )
-  assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+  assert.deepEqual([...(await fencedMerchants(ledger.db))].sort(), ['acme', 'bolt'])
   assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
   assert.deepEqual(await positions(), [11, 11, 5, 11])
 })
@@ -122,8 +127,8 @@ test('a record that the database refuses is a dead letter, and the other partiti
   assert.deepEqual(await positions(), [11, 11, 11, 11])
 })
 
-test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored', async (t) => {
-  const { all, db, states, positions } = await world(t)
+test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored by one more transaction', async (t) => {
+  const { all, db, states, positions, transactions } = await world(t)
   const taken = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const held = db.transaction('test', async (tx) => {
@@ -137,21 +142,77 @@ test('commands of a merchant whose locks are held wait, and those of others in o
   await held
   assert.deepEqual(errors, STORED)
   assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
+  assert.deepEqual(await db.run(waiting, {}), [{ merchantId: 'bolt', partition: 2 }])
   assert.deepEqual(await positions(), [11, 11, 11, 11])
+  assert.equal(transactions(), 2)
 })
 
-test('while the database is down, each partition is told, and none is stored', async (t) => {
+test('what the database refuses of one partition with an error of its own is tried again alone, and the others are stored', async (t) => {
+  const { all, db, intakeOn, states, positions } = await world(t)
+  const cancelled = Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '57014' })
+  const refusing = intakeOn({
+    ...db,
+    transaction: (name, work) =>
+      db.transaction(name, async (tx) =>
+        work({
+          ...tx,
+          run: async (statement, params) => {
+            if (
+              JSON.stringify(params, (_, value) =>
+                String(value) === 'p2' ? 'p2' : typeof value === 'bigint' ? 0 : value,
+              ).includes('"p2"')
+            )
+              throw cancelled
+            return tx.run(statement, params)
+          },
+        }),
+      ),
+  })
+  const errors = await all(refusing)
+  assert.deepEqual(errors, [null, null, cancelled, null])
+  assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
+  assert.deepEqual(await positions(), [11, 11, 10, 11])
+})
+
+test('a slice that takes long holds up no other for longer than a moment', async (t) => {
+  const { process, db, intakeOn, states } = await world(t)
+  const over = Promise.withResolvers<void>()
+  let begun = 0
+  const slow = intakeOn({
+    ...db,
+    transaction: async (name, work) => {
+      if (++begun === 1) await over.promise
+      return db.transaction(name, work)
+    },
+  })
+  const first = process(0, {}, slow)
+  while (begun === 0) await new Promise(setImmediate)
+  await Promise.all([1, 2, 3].map((partition) => process(partition, {}, slow)))
+  assert.deepEqual(await states(), ['p1 queued', 'p2 queued', 'p3 queued'])
+  over.resolve()
+  await first
+})
+
+test('while the database does not answer, each partition is told, and none is stored', async (t) => {
   const { all, db, intakeOn, positions } = await world(t)
-  const down = Object.assign(new pg.DatabaseError('shutting down', 0, 'error'), { code: '57P01' })
+  const gone = connectDatabase({
+    url: 'postgres://nobody@127.0.0.1:9/none',
+    applicationName: 'test',
+    connections: 1,
+  })
+  t.after(() => gone.close())
   let tries = 0
   const away = intakeOn({
     ...db,
-    transaction: async () => {
+    transaction: (name, work) => {
       tries++
-      throw down
+      return gone.transaction(name, work)
     },
   })
-  assert.deepEqual(await all(away), Array(PARTITIONS).fill(down))
+  assert.deepEqual(
+    (await all(away)).map((error) => error?.code),
+    Array(PARTITIONS).fill('ECONNREFUSED'),
+  )
   assert.equal(tries, 1)
   assert.deepEqual(await positions(), [10, 10, 10, 10])
 })

@@ -20,6 +20,8 @@ export type RelayDeps = {
   db: Database
   /** A publisher for the topic alone, so that its failures touch no other topic. */
   publisherOf: (topic: string) => Pick<Publisher, 'publish'>
+  /** Rejects if Kafka does not answer this process at all. */
+  ping: () => Promise<void>
   owner: string
   shards: number
   published: Counter<'topic'>
@@ -47,7 +49,7 @@ const QUIET_AFTER_MS = 2_000
 /** How long a turn waits for its topics. A slower topic goes on by itself, beside the turns of the others. */
 const PATIENCE_MS = 250
 const LONGEST_REST_MS = 5_000
-/** How long a relay that publishes nothing, and fails, keeps its shards. */
+/** How long a relay that publishes nothing, and fails, goes on before it asks whether Kafka is there at all. */
 const LONGEST_FAILING_MS = 15_000
 /**
  * Such a relay leaves free shards alone for this long, so that each relay that has not failed looks for them before. The one that
@@ -62,7 +64,8 @@ const LOOK_AGAIN_MS = 3 * RENEW_MS
  * only repeat what its successor published. The relay puts a message that Kafka refuses aside, so that it stops no other: later
  * ones of its key go on, and consumers of the topic find a gap in the versions. Topics share nothing: a slow one runs by itself,
  * and a failed one is tried again after a pause, while the others go on. The messages of a topic and key keep their order.
- * A relay that has only failed for a while leaves its shards to others, and takes them again only if no other does.
+ * A relay that has only failed for a while, and that Kafka does not answer, leaves its shards to others, and takes them again only if
+ * no other does.
  */
 export class Relay {
   readonly #deps: RelayDeps
@@ -88,10 +91,18 @@ export class Relay {
   /** One turn of the loop at `now` (monotonic ms); returns how many ms to wait before the next. */
   async turn(now: number): Promise<number> {
     this.#fruitlessSince ??= now
-    if (this.#hasFailed && now - this.#fruitlessSince > LONGEST_FAILING_MS) await this.#yield(now)
-    if (now >= this.#renewAt) await this.#renewOrCountAnew(now)
+    if (this.#hasFailed && now - this.#fruitlessSince > LONGEST_FAILING_MS) {
+      if (await this.#isKafkaThere()) this.#countAnew()
+      else await this.#yield(now)
+    }
+    if (now >= this.#renewAt) await this.#renew(now)
     const but = [...this.#moving.keys(), ...this.#resting]
-    const rows = await this.#next(but)
+    const rows = await this.#deps.db.run(nextMessages, {
+      owner: this.#deps.owner,
+      but,
+      limit: PER_QUEUE,
+      bytes: PER_QUEUE_BYTES,
+    })
     if (rows.length === 0 && but.length === 0) this.#countAnew()
     if (rows.length === 0) return now - this.#foundAt > QUIET_AFTER_MS ? QUIET_MS : IDLE_MS
     this.#foundAt = now
@@ -104,14 +115,12 @@ export class Relay {
     return 0
   }
 
-  async #next(but: string[]): Promise<Outgoing[]> {
-    const { db, owner } = this.#deps
-    try {
-      return await db.run(nextMessages, { owner, but, limit: PER_QUEUE, bytes: PER_QUEUE_BYTES })
-    } catch (error) {
-      this.#hasFailed = true
-      throw error
-    }
+  /** Otherwise a topic fails by itself, and the shards serve the others. */
+  async #isKafkaThere(): Promise<boolean> {
+    return this.#deps.ping().then(
+      () => true,
+      () => false,
+    )
   }
 
   #countAnew(): void {
@@ -224,16 +233,6 @@ export class Relay {
     this.#hasYielded = true
     this.#countAnew()
     this.#renewAt = now + LOOK_AGAIN_MS
-  }
-
-  /** A relay that cannot renew its lease keeps nothing from others: the time for which the database is away does not count. */
-  async #renewOrCountAnew(now: number): Promise<void> {
-    try {
-      await this.#renew(now)
-    } catch (error) {
-      this.#countAnew()
-      throw error
-    }
   }
 
   async #renew(now: number): Promise<void> {
