@@ -7,16 +7,10 @@ import { wholeProgram } from '../bin/program.ts'
 import { demoCommand } from '../devkit/local/demo.ts'
 import { upCommand } from '../devkit/local/up.ts'
 import packageJson from '../package.json' with { type: 'json' }
+import { codeLines, GUIDES, root, wordsOf } from './command-lines.ts'
 
 const program = await wholeProgram()
 
-const root = path.resolve(import.meta.dirname, '..')
-const GUIDES = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'docs/index.md',
-  ...globSync('docs/{tutorial,how-to,reference,explanation}/*.md', { cwd: root }),
-]
 const ALL = [...new Set([...GUIDES, ...globSync('{docs,devkit,src}/**/*.md', { cwd: root })])]
 const scripts: Record<string, string> = packageJson.scripts
 
@@ -26,39 +20,6 @@ const STARTED_BY: Record<string, Command | undefined> = {
   ingest: program.commands.find((each) => each.name() === 'ingest'),
   demo: demoCommand,
   up: upCommand,
-}
-
-type Line = { at: string; text: string }
-
-/**
- * The lines inside ``` fences without another language (```text, ```json). A line that ends in a backslash
- * continues in the next.
- */
-function codeLines(file: string, text: string): Line[] {
-  const lines: Line[] = []
-  let fence: string | null = null
-  let begun: Line | null = null
-  text.split('\n').forEach((line, i) => {
-    const [, named] = /^\s*```(\w*)/.exec(line) ?? []
-    if (named !== undefined) {
-      fence = fence === null ? named : null
-      return
-    }
-    if (fence !== '' && fence !== 'sh') return
-    const whole: Line = begun
-      ? { ...begun, text: `${begun.text} ${line.trim()}` }
-      : { at: `${file}:${i + 1}`, text: line.trim().replace(/^\$ /, '') }
-    begun = whole.text.endsWith('\\') ? { ...whole, text: whole.text.slice(0, -1).trim() } : null
-    if (!begun) lines.push(whole)
-  })
-  return lines
-}
-
-/** Splits words as a shell does: quotes hold one together, and ` # ` or a redirection ends the command. */
-function wordsOf(text: string): string[] {
-  const words = [...text.matchAll(/"[^"]*"|'[^']*'|\S+/g)].map(([word]) => word)
-  const end = words.findIndex((word) => /^(#|[<>|&;]$)/.test(word))
-  return words.slice(0, end < 0 ? words.length : end)
 }
 
 /**
