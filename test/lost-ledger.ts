@@ -99,15 +99,16 @@ export async function lostLedger(t: TestContext) {
     /** With another amount. */
     readOther: () => read(null, 'p', { amount: paise(60_000_00n) }),
     /** What dispatch would send now. */
-    async wave() {
-      await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    async wave(account = ACCOUNT) {
+      const { settingsHash } = account
+      await db.run(upsertMerchant, { merchantId: 'acme', settingsHash, feeEstimate: 0n })
       const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
       assert.ok(mark)
       await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
       await db.run(ramp, { ramp: WARM })
       const { wave } = await claim(ledger, {
         ...{ merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
-        ...{ fingerprintKey: config.fingerprintKey, account: ACCOUNT },
+        ...{ fingerprintKey: config.fingerprintKey, account },
         limits: { maxInFlight: 64, ratePerSecond: null },
       })
       return wave.map(({ payout }) => payout)
@@ -123,12 +124,12 @@ export async function lostLedger(t: TestContext) {
     },
     /** No byte left. */
     sendInVain: () => sendOnce({ kind: 'not-sent', reason: 'connection-refused', exchange: {} }),
-    callBack: (fields: Partial<OrderReport> = {}) =>
+    callBack: (fields: Partial<OrderReport> = {}, { accountId } = ACCOUNT) =>
       applyEvidenceBatch(
         [
           {
             ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: { ...PAID, ...fields } },
-            accountIds: [ACCOUNT.accountId],
+            accountIds: [accountId],
           },
         ],
         deps,

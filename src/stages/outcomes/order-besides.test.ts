@@ -49,6 +49,12 @@ const addSettings = sql<{ accountId: string; settingsHash: string }>`
 const addAttemptThere = sql<object>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select merchant_id, payout_id, 0, order_no, owner, 'h9', lease_until from attempts`
+const putBackAttempt = sql<object>`
+  with lost as (
+    insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+    select merchant_id, payout_id, 0, order_no, 'recovery', null, now() from payouts
+  )
+  update payouts set doubted = true, turned_away = true`
 const mayBeAnywhere = sql<object>`update payouts set account_id = null`
 const expire = sql<object>`update payouts set state = 'review', reason = 'expired', ready = false, due_at = null`
 const makeReady = sql<object>`update payouts set ready = true where state = 'queued'`
@@ -269,6 +275,18 @@ for (const [where, accountId, setUp] of [
     await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' })
     assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: 'AP1', utr: 'U1' })
   })
+
+test('a late acceptance of an attempt that a recovery put back is an order besides, so the failure of the known attempt ends nothing', async (t) => {
+  const { db, send, answer, callback, state, known, results } = await world(t)
+  await send()
+  await answer(1, NOT_VOUCHED)
+  await db.run(putBackAttempt, {})
+  await answer(0, acceptedAs('AP9'))
+  assert.deepEqual(await state(), ['review', 'order-shown'])
+  assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: null, utr: null })
+  await callback('failed')
+  assert.deepEqual(await results(), [])
+})
 
 for (const status of ['failed', 'processing'] as const)
   test(`a payout in review that was never sent, and that the gateway calls ${status}, shows that the ledger lost an attempt`, async (t) => {
