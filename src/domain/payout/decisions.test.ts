@@ -116,6 +116,9 @@ function heard(decision: Decision, source: EvidenceSource, said: Exchange | null
   return decision
 }
 
+const submittedUnder = (versions: readonly number[]) =>
+  new Map(versions.map((version) => [`${version}@${NOW}`, version]))
+
 describe('an answer to apply', () => {
   const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>
     heard(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
@@ -802,16 +805,21 @@ describe('a callback or a query result', () => {
       evidence: 'COMMAND',
       at: NOW,
     } as const
-    const story = { ...nothingPublished(), transitions: [sent], submitted: new Set([3, 5]), highest: 5 }
+    const story = {
+      ...nothingPublished(),
+      transitions: [sent],
+      submitted: submittedUnder([3, 5]),
+      highest: 5,
+    }
     const { after } = readBackStory(given('processing', { agentpayOrderId: 'AP1' }), story)
     assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
     // Kafka no longer has an event of the known attempt.
     const later = readBackStory(given('queued', { attempt: 1, version: 4 }), {
       ...story,
-      submitted: new Set([5]),
+      submitted: submittedUnder([5]),
     })
     assert.deepEqual([later.sent, later.after.attempt, later.after.doubted], [true, 2, true])
-    const known = readBackStory(given('processing'), { ...story, submitted: new Set([3]) }).after
+    const known = readBackStory(given('processing'), { ...story, submitted: submittedUnder([3]) }).after
     assert.deepEqual([known.attempt, known.doubted, known.agentpayOrderId], [1, false, 'AP1'])
   })
 
@@ -979,7 +987,7 @@ describe('a callback or a query result', () => {
           } as const),
           ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
         }
-        const story = { ...nothingPublished(), submitted: new Set([8]), ends: [end], highest: 9 }
+        const story = { ...nothingPublished(), submitted: submittedUnder([8]), ends: [end], highest: 9 }
         const { after } = readBackStory(given('queued'), story)
         const heard = settled(after, report('processing'))
         if (evidence === 'CALLBACK') absorbed(heard)

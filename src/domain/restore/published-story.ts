@@ -49,8 +49,8 @@ export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isRes
 export type Published = {
   /** From the ledger's version on, and below it what its own story lacks; in any order, with repeats. */
   transitions: PublishedTransition[]
-  /** The versions that are submissions. */
-  submitted: Set<number>
+  /** The versions of the submissions. Two stories may have one under the same version. */
+  submitted: Map<Submission, number>
   /** Each version and state once, in the order of publication. */
   ends: PublishedEnd[]
   /** The highest published version. */
@@ -59,7 +59,7 @@ export type Published = {
 
 export const nothingPublished = (): Published => ({
   transitions: [],
-  submitted: new Set(),
+  submitted: new Map(),
   ends: [],
   highest: 0,
 })
@@ -68,7 +68,8 @@ export const nothingPublished = (): Published => ({
 export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
   published.highest = Math.max(published.highest, message.version)
   if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
-  if (isSubmit(message.fromState, message.state)) published.submitted.add(message.version)
+  if (isSubmit(message.fromState, message.state))
+    published.submitted.set(submission(message), message.version)
   const end = endIn(message)
   if (!end) return
   const at = published.ends.findIndex((each) => each.version === end.version && each.status === end.status)
@@ -115,7 +116,10 @@ export const isOtherwise = (
 
 /** The same transition, perhaps of two stories. */
 export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
-  a.version === b.version && a.toState === b.toState && (isEnd(a.toState) || a.reason === b.reason)
+  a.version === b.version &&
+  a.toState === b.toState &&
+  (isEnd(a.toState) || a.reason === b.reason) &&
+  (a.toState !== 'submitting' || a.at === b.at)
 
 /**
  * The published ends that a payout's own story lacks, latest first; one may be the same payment with another UTR. `passed`:
@@ -141,11 +145,14 @@ export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'proces
 /** Republishing under another version is not another attempt. */
 const isSubmit = (from: State | null, to: State): boolean => to === 'submitting' && from !== 'submitting'
 
-/** The versions that are submissions. */
-export const submitsAmong = (transitions: readonly PublishedTransition[]): number[] => [
-  ...new Set(
-    transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(({ version }) => version),
-  ),
+/** A submission: its version and its time. */
+type Submission = string
+
+const submission = ({ version, at }: Pick<PublishedMessage, 'version' | 'at'>): Submission =>
+  `${version}@${at}`
+
+export const submitsAmong = (transitions: readonly PublishedTransition[]): Submission[] => [
+  ...new Set(transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(submission)),
 ]
 
 /** The gateway had shown the order by then: nothing else leads there. */

@@ -69,7 +69,9 @@ export function readBackStory(
   const isOneStory = passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0)
   const isTaken = end !== null && isOneStory && isEndOf(payout, end, published)
   const lostSubmits = new Set(
-    [...submitted].filter((version) => version > payout.version).concat(submitsAmong(passed)),
+    [...submitted]
+      .flatMap(([each, version]) => (version > payout.version ? [each] : []))
+      .concat(submitsAmong(passed)),
   )
   const wasShown = transitionsOf(published).some(showsOrder)
   // Kafka may no longer have its submission.
@@ -251,7 +253,7 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
   )
 
 /** At least this many, because Kafka may no longer have the whole story. */
-const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTransition[]): number =>
+const attemptsIn = (submitted: Published['submitted'], lost: readonly PublishedTransition[]): number =>
   submitted.size > 0 ||
   !lost.some(({ fromState, toState }) => SENT.includes(fromState) || SENT.includes(toState))
     ? submitted.size
