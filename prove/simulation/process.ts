@@ -122,7 +122,7 @@ export class Process extends Actor {
     const publisher = safeguards.createPublisher('relay', { brokers: [] } as never, log)
     const owner = ids.uuid()
     const relay = new Relay({
-    ping: async () => undefined,
+      ping: async () => undefined,
       db,
       publisherOf: () => publisher,
       owner,
