@@ -147,8 +147,10 @@ const isForgetful = (rules: Rules): boolean => rules.refusesDuplicates && rules.
 const canFailOver = (rules: Rules): boolean => rules.hasPaid && !isForgetful(rules)
 
 const realImmediate = setImmediate
-/** Everything that should happen at once has happened. */
-const settled = () => new Promise<void>((resolve) => realImmediate(resolve))
+/** Everything that should happen at once has happened, also what waited for the next turn of the event loop. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => realImmediate(resolve))
+}
 
 /** One simulated installation with its environment. Things happen in it only through `act`. */
 export class SimulatedWorld {
