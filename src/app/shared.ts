@@ -9,7 +9,6 @@ import { earlierLedger } from '../operators/restore/earlier-ledger.ts'
 import { systemIds } from '../platform/ids.ts'
 import type { Logger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
-import { sql } from '../platform/postgres/postgres.ts'
 import type { Codec } from '../platform/registry/codec.ts'
 import { type Clock, systemClock } from '../platform/running/clock.ts'
 import type { CommitName } from '../platform/running/crash-points.ts'
@@ -38,9 +37,6 @@ export type Shared = {
 
 /** A statement that waits longer for a lock gives up, frees its connection and is tried again later. */
 const LOCK_TIMEOUT_MS = 1_000
-
-/** Tells whether Postgres answers. */
-export const answers = sql<object, { one: number }>`select 1 as one`
 
 export const keysOf = ({ sealing, fingerprintKey }: Config): KeyPair => ({
   sealing,

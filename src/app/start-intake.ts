@@ -1,10 +1,16 @@
+import { schemaSubjects } from '../messages/topics.ts'
 import { consumeBatches } from '../platform/kafka/consumer.ts'
-import { signing } from '../platform/postgres/postgres.ts'
+import { signing, sql } from '../platform/postgres/postgres.ts'
 import { Rounds } from '../platform/postgres/rounds.ts'
+import { connectRegistry, type SchemaSubject } from '../platform/registry/registry.ts'
 import { Intake } from '../stages/intake/intake.ts'
 import { startingOffset } from '../stages/intake/starting-offset.ts'
 import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
-import { answers, keysOf, type Shared } from './shared.ts'
+import { keysOf, type Shared } from './shared.ts'
+
+/** A row, unless this server or session is for reading only. */
+const takesWrites = sql<object, { able: number }>`
+  select 1 as able where current_setting('transaction_read_only') = 'off'`
 
 export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
   const deps = {
@@ -20,6 +26,8 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     ),
   }
   const intake = new Intake(deps)
+  const registry = connectRegistry(config.registry)
+  const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]
   const consumption = consumeBatches({
     connection: config.kafka,
     groupId: config.kafkaGroup,
@@ -37,7 +45,11 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
         throw error
       }
     },
-    ready: () => ledger.db.run(answers, {}),
+    ready: async () => {
+      const [able] = await ledger.db.run(takesWrites, {})
+      if (!able) throw new Error('the database takes no writes')
+      await registry.lookUp(subject)
+    },
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,
   })

@@ -6,9 +6,10 @@ import { addressesOf, dependencyFaultOf, inOneLine } from '../platform/dependenc
 import { createHttpServer, type HttpServer, listen } from '../platform/http.ts'
 import { kafkaPing } from '../platform/kafka/ping.ts'
 import { silentLogger } from '../platform/log.ts'
+import { sql } from '../platform/postgres/postgres.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 import { ledgerMetrics } from '../queries/ledger-metrics.ts'
-import { answers, type Shared } from './shared.ts'
+import type { Shared } from './shared.ts'
 import { collecting } from './start-payins.ts'
 
 /**
@@ -22,6 +23,8 @@ export async function serveWhileStarting({ internalAt }: Config, lifecycle: Life
   lifecycle.own('internal server of the start', () => server.close())
   return server
 }
+
+const answers = sql<object, { one: number }>`select 1 as one`
 
 export async function serveInternally(
   shared: Shared,

@@ -2,8 +2,8 @@ import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
-import { isSameUtr } from '../utr.ts'
 import {
+  areTwoPayments,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
@@ -52,9 +52,9 @@ export const ofPublished = ({ agentpayOrderId, fee }: PublishedEnd) => ({
   ...{ agentpayOrderId, fee, utr: null, accountId: null },
 })
 
-/** The same payment with another UTR is another end. */
-const isOther = ({ state, utr }: Payout, end: PublishedEnd): boolean =>
-  end.status !== state || (state === 'paid' && end.utr !== null && utr !== null && !isSameUtr(end.utr, utr))
+/** A payment with another UTR, or of another order, is another end. */
+const isOther = (payout: Payout, end: PublishedEnd): boolean =>
+  end.status !== payout.state || (payout.state === 'paid' && areTwoPayments(payout, end))
 
 /** A rejected payout has no order, so it can have no other outcome. A payment that was published last stands. */
 const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): boolean =>
@@ -80,11 +80,12 @@ export function sentSince(
 ): Decision | null {
   const since = unknown.slice(unknown.findLastIndex(({ toState }) => isEnd(toState)) + 1)
   const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
-  if (!last || payout.state === 'paid') return null
+  if (!last) return null
+  if (payout.state === 'paid') return submitsAmong(since).length === 0 ? null : sentBesides(payout, last)
   const isKnown = isOfKnownAttempt(since, unknown, transitions)
   const wasReported = payout.state === 'failed' && !payout.unreported
   if (isKnown && (wasReported || !since.some(showsOrder))) return null
-  const detail = `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${payout.state} (version ${payout.version})`
+  const detail = sentInWords(payout, last)
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   if (payout.orderNo === null) return told
   // The lost attempt, if there was one, may be at any account.
@@ -97,6 +98,13 @@ export function sentSince(
     ...change(payout, { ...unsettled(payout, highest), ...lost }, 'OPERATOR', { note: detail }),
   }
 }
+
+/** A payment stands, and what became of the lost attempt a person finds out. */
+const sentBesides = (payout: Payout, last: PublishedTransition): Decision =>
+  anomaly(payout, 'OPERATOR', END_PUBLISHED, sentInWords(payout, last), null)
+
+const sentInWords = ({ state, version }: Payout, last: PublishedTransition): string =>
+  `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${state} (version ${version})`
 
 /** The lost part contains no new attempt and continues from a transition that the ledger has. */
 function isOfKnownAttempt(

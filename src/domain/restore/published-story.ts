@@ -72,7 +72,9 @@ export function addPublished(published: Published, message: PublishedMessage, ve
     published.submitted.set(submission(message), message.version)
   const end = endIn(message)
   if (!end) return
-  const at = published.ends.findIndex((each) => each.version === end.version && each.status === end.status)
+  const at = published.ends.findIndex(
+    (each) => each.version === end.version && each.status === end.status && !areTwoPayments(each, end),
+  )
   if (at < 0) published.ends.push(end)
   else published.ends[at] = bothOf(published.ends[at] as PublishedEnd, end)
 }
@@ -93,9 +95,20 @@ function bothOf(known: PublishedEnd, end: PublishedEnd): PublishedEnd {
   return { ...fuller, asEvent: known.asEvent || end.asEvent, asResult: known.asResult || end.asResult }
 }
 
-/** The latest end; of two with one event id, the first published. */
-export const latestOf = ({ ends }: Pick<Published, 'ends'>): PublishedEnd | null =>
-  ends.toSorted((a, b) => b.version - a.version)[0] ?? null
+/** The ends under the highest version that has one, which may be several stories' ends; null: there is none. */
+export function latestOf({ ends }: Pick<Published, 'ends'>): (PublishedEnd | null)[] {
+  const highest = Math.max(...ends.map(({ version }) => version))
+  return ends.length === 0 ? [null] : ends.filter(({ version }) => version === highest)
+}
+
+/** Whether two payments of a payout are known to be different ones. */
+export const areTwoPayments = (one: PaymentNames, other: PaymentNames): boolean =>
+  (one.utr !== null && other.utr !== null && !isSameUtr(one.utr, other.utr)) ||
+  (one.agentpayOrderId !== null &&
+    other.agentpayOrderId !== null &&
+    one.agentpayOrderId !== other.agentpayOrderId)
+
+type PaymentNames = Pick<PublishedEnd, 'utr' | 'agentpayOrderId'>
 
 /** All published transitions, each once, in the order of publication, including an end that only a result shows. */
 export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
@@ -126,18 +139,21 @@ export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean 
  * published transitions that it lacks because the ledger has other ones under those versions.
  */
 export const lackedEnds = (
-  { state, version, utr }: Pick<Payout, 'state' | 'version' | 'utr'>,
+  payout: Pick<Payout, 'state' | 'version' | 'utr' | 'agentpayOrderId'>,
   { ends }: Published,
   passed: readonly PublishedTransition[],
 ): PublishedEnd[] =>
   ends
     .filter(
       (end) =>
-        end.version > version ||
-        (end.version === version && end.status === state && !isSameUtr(end.utr, utr)) ||
+        end.version > payout.version ||
+        (end.version === payout.version && end.status === payout.state && isOtherEnd(payout, end)) ||
         passed.some((each) => each.version === end.version && each.toState === end.status),
     )
     .sort((a, b) => b.version - a.version)
+
+const isOtherEnd = (payout: PaymentNames, end: PublishedEnd): boolean =>
+  !isSameUtr(end.utr, payout.utr) || areTwoPayments(payout, end)
 
 /** The states that only an attempt leads to. */
 export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']

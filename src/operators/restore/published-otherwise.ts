@@ -59,22 +59,24 @@ export class OtherEnds {
     this.#unseen.clear()
     if (ended.length === 0) return
     const { db } = this.#ledger
+    const each = ended.flatMap((payout) => latestOf(payout.published).map((end) => ({ ...payout, end })))
     const places = await db.run(withOtherEnd, {
-      merchantIds: ended.map(({ merchantId }) => merchantId),
-      payoutIds: ended.map(({ payoutId }) => payoutId),
-      states: ended.map(({ published }) => latestOf(published)?.status ?? null),
-      utrs: ended.map(({ published }) => latestOf(published)?.utr ?? null),
-      versions: ended.map(({ published: { highest } }) => highest),
+      merchantIds: each.map(({ merchantId }) => merchantId),
+      payoutIds: each.map(({ payoutId }) => payoutId),
+      states: each.map(({ end }) => end?.status ?? null),
+      utrs: each.map(({ end }) => end?.utr ?? null),
+      agentpayOrderIds: each.map(({ end }) => end?.agentpayOrderId ?? null),
+      versions: each.map(({ published: { highest } }) => highest),
     })
     const told = ended.flatMap((each) =>
       transitionsOf(each.published).map((transition) => ({ ...each, transition })),
     )
-    for (const each of [
-      ...places.map(({ place }) => ended[place - 1] as EndedPayout),
+    for (const differing of [
+      ...places.map(({ place }) => each[place - 1] as EndedPayout),
       ...(await lackedOf(db, told)),
     ]) {
-      const { merchantId, payoutId, published } = each
-      this.#differing.set(keyOf(each), { merchantId, payoutId, published })
+      const { merchantId, payoutId, published } = differing
+      this.#differing.set(keyOf(differing), { merchantId, payoutId, published })
     }
   }
 }

@@ -43,9 +43,9 @@ export type ConsumeOptions = {
   sign?: () => void
   longestInHandMs?: number
   /**
-   * Rejects if the store does not answer. A consumer whose every batch has failed for `longestFailingMs` (30 s), or that could read
-   * no position for as long, and whose store does not answer, leaves the group, so that other members get its partitions.
-   * It joins again after `awayMs` (10 s), and not before the store answers.
+   * Rejects if something that the handler needs does not work for this process. A consumer whose every batch has failed for
+   * `longestFailingMs` (30 s), or that could read no position for as long, then leaves the group for `awayMs` (10 s), so that other
+   * members get its partitions.
    */
   ready?: () => Promise<unknown>
   longestFailingMs?: number
@@ -191,6 +191,7 @@ export class ConsumerSession {
     this.#places.clear()
     this.#stored.clear()
     this.#failures.clear()
+    this.#uncommitted.clear()
     for (const [topic, partitions] of Object.entries(assignment)) {
       for (const partition of partitions) this.#place({ topic, partition })
     }
@@ -255,7 +256,7 @@ export class ConsumerSession {
     this.#outcomes.fail(what)
     const failingMs = this.#outcomes.failures().get(what) ?? 0
     if (!ready || failingMs < longestFailingMs) return
-    // If the store answers, something is wrong with what could not be stored, wherever it is read.
+    // Otherwise something is wrong with what could not be stored, wherever it is read.
     ready().then(
       () => this.#outcomes.succeed(what),
       (cause: unknown) =>

@@ -11,7 +11,6 @@ export interface Consumption {
 }
 
 const AWAY_MS = 10_000
-const ASK_AGAIN_MS = 1_000
 
 /**
  * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. It commits offsets
@@ -34,7 +33,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
             { err: error, groupId: options.groupId },
             'left the group, so that others get the partitions',
           )
-          await stayAway(options, abort.signal)
+          await pause(options.awayMs ?? AWAY_MS, abort.signal)
           continue
         }
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)
@@ -51,23 +50,5 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
       abort.abort()
       await running
     },
-  }
-}
-
-/** Waits until the consumer may join its group again. */
-async function stayAway(
-  { awayMs = AWAY_MS, ready, sign, log }: ConsumeOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  await pause(awayMs, signal)
-  while (ready && !signal.aborted) {
-    sign?.()
-    try {
-      await ready()
-      return
-    } catch (error) {
-      log.debug({ err: error }, 'the store does not answer yet')
-      await pause(ASK_AGAIN_MS, signal)
-    }
   }
 }

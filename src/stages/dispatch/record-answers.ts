@@ -119,7 +119,8 @@ const isOfElsewhere = (
   answer: ApplyAnswer,
 ): boolean => {
   if (!made.isLost) return made.accountId !== null && made.accountId !== accountId
-  return accountId !== null && answer.kind === 'accepted' && answer.agentpayOrderId !== agentpayOrderId
+  const isKnown = answer.kind === 'accepted' && answer.agentpayOrderId === agentpayOrderId
+  return accountId !== null && !isKnown
 }
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>

@@ -111,14 +111,18 @@ export class Intake {
 
   /** Never rejects: the promise of each slice does. */
   async #run(some: readonly Waiting[]): Promise<void> {
-    const slices = some.map(({ slice }) => slice)
-    const outcome = slices.length > 1 ? await this.#together(slices) : 'one by one'
-    const each = some.map(async ({ slice, resolve, reject }) => {
-      if (outcome === 'stored') resolve()
-      else if (outcome !== 'one by one') reject(outcome.error)
-      else await this.#alone(slice).then(resolve, reject)
-    })
-    if (slices.length === 1) await Promise.all(each)
+    const [only, ...others] = some
+    if (only && others.length === 0) {
+      await this.#alone(only.slice).then(only.resolve, only.reject)
+    } else {
+      const outcome = await this.#together(some.map(({ slice }) => slice))
+      for (const { slice, resolve, reject } of some) {
+        if (outcome === 'stored') resolve()
+        else if (outcome !== 'one by one') reject(outcome.error)
+        // Beside the lanes, so that slices which take long hold up no others.
+        else void this.#fewAlone(() => this.#alone(slice)).then(resolve, reject)
+      }
+    }
     this.#running--
     this.#begin()
   }
@@ -142,12 +146,7 @@ export class Intake {
     }
   }
 
-  /** Few at once, and beside the lanes, so that slices which take long hold up no others. */
   #alone(slice: Slice): Promise<void> {
-    return this.#fewAlone(() => this.#storeAlone(slice))
-  }
-
-  #storeAlone(slice: Slice): Promise<void> {
     const by =
       (take: typeof takeTogether) =>
       (...[tx, some]: Parameters<Parameters<typeof store>[1]['together']>) =>

@@ -76,8 +76,9 @@ export const acceptedAt = sql<FencedMerchant & { payoutId: string }, { at: Insta
 
 /**
  * The places, from 1, of the published transitions that a payout's history lacks, if that history is kept from its beginning:
- * neither under their version, nor as read back. For paid payouts only ends. A ledger that sent again after it was set back used
- * the same version for that, so a submission is its own only if an attempt was made at that time.
+ * neither under their version, nor as read back. For paid payouts only ends and submissions. A ledger that sent again after it was
+ * set back used the same version for that, so a submission is its own only if an attempt was made at that time, which needs no
+ * history to tell.
  */
 export const notOwn = sql<
   {
@@ -115,9 +116,10 @@ export const notOwn = sql<
       ) as is_own
     from history h
     where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
-      and case when what.is_end then (told.state, told.version) <> (p.state, p.version) else p.state <> 'paid' end
+      and case when what.is_end then (told.state, told.version) <> (p.state, p.version)
+        else p.state <> 'paid' or told.state = 'submitting' end
   ) story
-  where story.is_whole and not coalesce(story.is_own, false)`
+  where (story.is_whole or not what.is_made) and not coalesce(story.is_own, false)`
 
 /** The places, from 1, of the payouts that ended otherwise than published, or below the published version. */
 export const withOtherEnd = sql<
@@ -126,20 +128,23 @@ export const withOtherEnd = sql<
     payoutIds: string[]
     states: (string | null)[]
     utrs: (string | null)[]
+    agentpayOrderIds: (string | null)[]
     versions: number[]
   },
   { place: number }
 >`
   select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[])
-    with ordinality as published (merchant_id, payout_id, state, utr, version, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[],
+              ${'agentpayOrderIds'}::text[], ${'versions'}::int[])
+    with ordinality as published (merchant_id, payout_id, state, utr, agentpay_order_id, version, place)
   cross join lateral (
-    select state, utr, version from payouts
+    select state, utr, agentpay_order_id, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.state = 'paid' and upper(p.utr) <> upper(published.utr) or p.version < published.version)`
+    and (p.state <> published.state or p.version < published.version
+      or p.state = 'paid' and (upper(p.utr) <> upper(published.utr) or p.agentpay_order_id <> published.agentpay_order_id))`
 
 /** A row: an anomaly reported this end, and its detail begins with `published`. */
 export const wasTold = sql<FencedMerchant & { payoutId: string; published: string }, { told: boolean }>`
