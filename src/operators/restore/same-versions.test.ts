@@ -3,7 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { ACCOUNT, anomaliesOf, payoutsOf } from '../../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger, WHO, type WrittenMessage } from '../../../test/lost-ledger.ts'
 import { CURRENT, FORMER } from '../../../test/two-accounts.ts'
-import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
+import type { OrderReport } from '../../domain/evidence.ts'
+import type { ApplyAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
@@ -11,6 +12,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
 import { reversePayout } from '../reversal.ts'
+import { publishedBeyond } from './published-beyond.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { listOpen } from './restore.ts'
 
@@ -30,6 +32,19 @@ const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
+const reported = (fields: Partial<OrderReport>): QueryAnswer => {
+  assert.ok(HAS_IT.kind === 'found')
+  return { kind: 'found', report: { ...HAS_IT.report, ...fields } }
+}
+const AP1 = { agentpayOrderId: 'AP1', utr: '632611200001' }
+const AP2 = { agentpayOrderId: 'AP2', utr: '632611200002' }
+
+const ORDERS = [
+  ['before', true],
+  ['after', false],
+] as const
+
+const monthsPass = sql<object>`delete from history where version = 1`
 const makeReady = sql<object>`update payouts set ready = true where state = 'queued'`
 const known = sql<object, { accountId: string | null; doubted: boolean }>`
   select account_id, doubted from payouts where payout_id = 'p'`
@@ -40,7 +55,11 @@ async function world(t: TestContext) {
   const lost = await lostLedger(t)
   const { ledger, db } = lost
   const published: WrittenMessage[] = []
-  const all = async () => [...published, ...(await lost.published())]
+  let isOwnFirst = false
+  const all = async () => {
+    const own = await lost.published()
+    return isOwnFirst ? [...own, ...published] : [...published, ...own]
+  }
   return {
     ...lost,
     /** It reads the command of `p` (again), and sends it as version 2. */
@@ -66,12 +85,17 @@ async function world(t: TestContext) {
     },
     /** Kafka has these besides. */
     keep: (messages: readonly WrittenMessage[]) => published.push(...messages),
+    /** Kafka has what the ledger publishes before what it kept. */
+    publishOwnFirst: () => {
+      isOwnFirst = true
+    },
     recover: async (answer = HAS_IT) => lost.recover(await all(), answer),
     /** Returns how many payouts lacked something. */
     async readBack(): Promise<number> {
       await listOpen(db, await lost.raise())
       return readBackPublished(['acme'], lost.topics(await all()))
     },
+    beyond: async () => publishedBeyond(lost.topics(await all())),
     state: async () => (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason])[0],
     known: async () => (await db.run(known, {}))[0],
     reverse: async () => (await reversePayout({ ...KEY, ...WHO, anomalyId: null, shown: null }, ledger)).kind,
@@ -246,3 +270,106 @@ for (const [how, state, finish] of [
     assert.deepEqual(await lost.now(), [state])
     assert.deepEqual(await anomaliesOf(lost.ledger), [])
   })
+
+for (const [order, isOwnFirst] of ORDERS) {
+  test(`a payout that failed, and whose own story was published ${order} that of a lost attempt, goes to a person and is paid once the gateway says so`, async (t) => {
+    const lost = await world(t)
+    await lost.sendAs2()
+    await lost.lose()
+    if (isOwnFirst) lost.publishOwnFirst()
+    await lost.sendAs2()
+    await lost.say(REFUSED)
+    await lost.recover(ABSENT)
+    assert.deepEqual(await lost.state(), ['review', 'end-published'])
+    assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+    await lost.callBack()
+    assert.deepEqual(await lost.state(), ['paid', null])
+  })
+
+  test(`a payout that is under way, and whose own story was published ${order} the failure of a lost attempt, goes to a person and is paid once the gateway says so`, async (t) => {
+    const lost = await world(t)
+    await lost.sendAs2()
+    await lost.say(REFUSED)
+    await lost.lose()
+    if (isOwnFirst) lost.publishOwnFirst()
+    await lost.sendAs2()
+    await lost.readBack()
+    assert.deepEqual(await lost.state(), ['review', 'end-published'])
+    assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+    await lost.callBack()
+    assert.deepEqual(await lost.state(), ['paid', null])
+  })
+}
+
+for (const [how, first, second] of [
+  ['with two UTRs', AP1, AP2],
+  ['without a UTR', { ...AP1, utr: null }, { ...AP2, utr: null }],
+  ['of which the lost one has no UTR', { ...AP1, utr: null }, AP2],
+  ['of which the later one has no UTR', AP1, { ...AP2, utr: null }],
+] as const)
+  for (const [order, isOwnFirst] of ORDERS)
+    test(`a payout that was paid twice under one version, by two orders ${how}, stays paid, and anomalies tell, when its own story was published ${order} the lost one`, async (t) => {
+      const lost = await world(t)
+      await lost.sendAs2()
+      await lost.callBack(first)
+      await lost.lose()
+      if (isOwnFirst) lost.publishOwnFirst()
+      await lost.sendAs2()
+      await lost.callBack(second)
+      assert.match(String(await lost.beyond()), /^payout p of acme was published as /)
+      await lost.recover()
+      assert.deepEqual(await lost.now(), ['paid 3 1'])
+      assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published', 'end-published'])
+      assert.equal(await lost.beyond(), null)
+    })
+
+for (const [what, hear] of [
+  ['the event of a payment', ({ callBack }: Lost) => callBack(AP1)],
+  ['that an order was shown', ({ callBack }: Lost) => callBack({ ...AP1, status: 'processing', utr: null })],
+  ['the submission', async () => undefined],
+] as const)
+  test(`a paid payout of whose lost attempt Kafka has no more than ${what} stays paid, and an anomaly tells`, async (t) => {
+    const lost = await world(t)
+    const { events } = lost.ledger.topics
+    await lost.sendAs2()
+    await hear(lost)
+    await lost.lose(({ topic }) => topic === events)
+    await lost.sendAs2()
+    await lost.callBack(AP2)
+    assert.notEqual(await lost.beyond(), null)
+    await lost.recover(reported(AP2))
+    assert.deepEqual(await lost.now(), ['paid 3 1'])
+    assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+    assert.equal(await lost.beyond(), null)
+  })
+
+test('a payout whose history has lost its beginning, and that was sent under the version of a lost attempt, goes to a person and is paid once the gateway says so', async (t) => {
+  const lost = await world(t)
+  await lost.sendAs2()
+  await lost.say(REFUSED)
+  await lost.lose()
+  await lost.sendAs2()
+  await lost.db.run(monthsPass, {})
+  assert.notEqual(await lost.beyond(), null)
+  await lost.recover(reported({ ...AP1, status: 'failed', utr: null }))
+  assert.deepEqual(await lost.state(), ['review', 'end-published'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  assert.equal(await lost.beyond(), null)
+  await lost.callBack(AP2)
+  assert.deepEqual(await lost.state(), ['paid', null])
+})
+
+test('a recovery after two losses counts both lost attempts, and a second one counts no more', async (t) => {
+  const lost = await world(t)
+  for (let losses = 0; losses < 2; losses++) {
+    await lost.sendAs2()
+    await lost.lose()
+  }
+  await lost.sendAs2()
+  await lost.say(acceptedAs('AP1'))
+  const processing = reported({ status: 'processing', utr: null })
+  for (let recoveries = 0; recoveries < 3; recoveries++) {
+    await lost.recover(processing)
+    assert.deepEqual(await lost.now(), ['processing 3 3'])
+  }
+})

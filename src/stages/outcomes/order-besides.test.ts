@@ -288,6 +288,24 @@ test('a late acceptance of an attempt that a recovery put back is an order besid
   assert.deepEqual(await results(), [])
 })
 
+for (const [how, late] of [
+  ['that the gateway has the order', { kind: 'duplicate', code: 'DUP', exchange }],
+  ['of an acceptance without a number', { kind: 'unknown', reason: 'no-order-id', exchange }],
+] as const)
+  test(`a late answer ${how}, to an attempt that a recovery put back, is an order besides, so the failure of the known attempt ends nothing`, async (t) => {
+    const { db, send, answer, callback, query, state, known, results } = await world(t)
+    await send()
+    await db.run(putBackAttempt, {})
+    await answer(0, late)
+    await answer(1, acceptedAs('AP1'))
+    assert.deepEqual(await known(), { accountId: HERE, agentpayOrderId: 'AP1', utr: null })
+    await query('failed', { agentpayOrderId: 'AP1' })
+    assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
+    assert.deepEqual(await results(), [])
+    await callback('success', { agentpayOrderId: 'AP9', utr: 'U9' }, THERE)
+    assert.deepEqual(await state(), ['paid', null])
+  })
+
 for (const status of ['failed', 'processing'] as const)
   test(`a payout in review that was never sent, and that the gateway calls ${status}, shows that the ledger lost an attempt`, async (t) => {
     const { db, send, answer, callback, fenced, state, results } = await world(t)
