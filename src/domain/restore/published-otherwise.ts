@@ -63,7 +63,10 @@ const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): bool
   !(state === 'paid' && version > end.version)
 
 export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
-  const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost: it has ${payout.state} (version ${payout.version})${withUtr(payout.utr)}`
+  // Without a UTR, only the orders show that there were two payments.
+  const named = (one: Pick<PublishedEnd, 'utr' | 'agentpayOrderId'>) =>
+    `${areTwoPayments(payout, end) && one.utr === null ? `, order ${one.agentpayOrderId}` : ''}${withUtr(one.utr)}`
+  const detail = `${publishedAs(end)}${named(end)}, which the ledger lost: it has ${payout.state} (version ${payout.version})${named(payout)}`
   return anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null).anomaly
 }
 
