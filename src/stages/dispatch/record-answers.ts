@@ -112,15 +112,19 @@ export async function recordAnswers(
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
 
-/** A lost attempt, whose account nobody knows, may have another order than the known one. */
+/**
+ * A lost attempt, whose account nobody knows, may have another order than the known one; without a number it may be that of the
+ * latest attempt, unless that was made since.
+ */
 const isOfElsewhere = (
-  { accountId, agentpayOrderId }: Payout,
-  made: { accountId: string | null; isLost: boolean },
+  { attempt, accountId, agentpayOrderId }: Payout,
+  made: { attempt: number; accountId: string | null; isLost: boolean },
   answer: ApplyAnswer,
 ): boolean => {
   if (!made.isLost) return made.accountId !== null && made.accountId !== accountId
-  const isKnown = answer.kind === 'accepted' && answer.agentpayOrderId === agentpayOrderId
-  return accountId !== null && !isKnown
+  const isOther =
+    answer.kind === 'accepted' ? answer.agentpayOrderId !== agentpayOrderId : made.attempt < attempt
+  return accountId !== null && isOther
 }
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
