@@ -156,8 +156,12 @@ export const shortBalance: Scene = {
 }
 
 /** Two payouts that only queries report: the positive control. */
-async function findOne(world: World, { signal }: Bench): Promise<void> {
-  await world.ask(2, [MIX['never called back']])
+export async function findOne(
+  world: World,
+  { signal }: Bench,
+  merchants: typeof ONE | undefined = undefined,
+): Promise<void> {
+  await world.ask(2, [MIX['never called back']], merchants)
   await world.verdict({ signal })
 }
 

@@ -16,7 +16,6 @@ import type { IncomingRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
-import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
@@ -30,6 +29,7 @@ import {
   testLedger,
   upsertMerchant,
 } from './ledger.ts'
+import { recoveryDeps } from './recovery-deps.ts'
 
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
@@ -141,15 +141,7 @@ async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, qu
   await listOpen(db, raised)
   await recall(told)
   await queryOpen(raised, {
-    ...{
-      ledger,
-      decisions: DECISIONS,
-      missing: new Map(),
-      ratePerSecond: 1_000,
-      who: WHO,
-      clock: systemClock,
-    },
-    ...{ signal: new AbortController().signal, onProgress: () => undefined },
+    ...{ ...recoveryDeps(), ledger, who: WHO },
     accounts: [
       {
         ...{ ...ACCOUNT, queryPolicy },

@@ -22,6 +22,7 @@ import { parseCommand } from '../src/stages/intake/parse-command.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
+import { recoveryDeps } from './recovery-deps.ts'
 
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
 export const WHO = { by: 'asha', reason: 'disk lost' }
@@ -179,7 +180,7 @@ export async function lostLedger(t: TestContext) {
       await readBackPublished(['acme'], world.topics(published))
       const presenceCheck = { found: () => undefined, holds: async () => true }
       await queryOpen(raised, {
-        ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+        ...{ ...recoveryDeps(), ledger, who: WHO },
         accounts: [
           {
             ...ACCOUNT,
@@ -188,8 +189,6 @@ export async function lostLedger(t: TestContext) {
             presenceCheck,
           },
         ],
-        missing: new Map(),
-        ...{ signal: new AbortController().signal, onProgress: () => undefined },
       })
       await asked?.()
       assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')

@@ -28,6 +28,7 @@ import { claim } from '../src/stages/dispatch/claim.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, accepted, attemptOf, payoutsOf, setBalance, testLedger, upsertMerchant } from './ledger.ts'
+import { recoveryDeps } from './recovery-deps.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const WHO = { by: 'asha', reason: 'restored' }
@@ -204,9 +205,8 @@ export async function twoAccounts(
   /** What `payoutd recover` asks these accounts, the current one first. */
   const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
     queryOpen(by, {
-      ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
-      ...{ accounts, missing: new Map(missing.map((accountId) => [accountId, accountId])) },
-      ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
+      ...{ ...recoveryDeps(), ledger, who: WHO, accounts },
+      missing: new Map(missing.map((accountId) => [accountId, accountId])),
     })
   return {
     ...{ db, sentTo, move, answer, callItPaid },

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/platform/running/clock.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { inWorld, ONE, type Scene, start, taken, untilState } from '../scenes.ts'
 import { Backup } from '../world/backup.ts'
-import { aboutOrder, postCallback } from '../world/callback.ts'
+import { aboutOrder, callBack } from '../world/callback.ts'
 import { MERCHANT_ID } from '../world/merchants.ts'
 import { type PayinLine, payinsAt } from '../world/payin-books.ts'
 import { drive, findNothing, setFaults } from '../world/sandbox-faults.ts'
@@ -83,11 +83,7 @@ export const failedInFence: Scene = {
       await allPublished(world)
       await recovered(world, without, backup, async () => {
         const failed = { status: '3', channelPayNo: '', errorMessage: 'account closed' }
-        const status = await postCallback(world, {
-          ...{ ...aboutOrder(second), agentpayOrderId: 'THE-FIRST-ONE' },
-          ...failed,
-        })
-        if (status !== 200) throw new Error(`the callback was answered ${status}`)
+        await callBack(world, { ...aboutOrder(second), agentpayOrderId: 'THE-FIRST-ONE', ...failed })
         await allPublished(world)
       })
       world.mustEndAs('paid', [payoutId])

@@ -1,6 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { inWorld, ONE, PROMISED, type Scene, sendAgain, start, taken, untilState } from '../scenes.ts'
-import { aboutOrder, postCallback } from '../world/callback.ts'
+import {
+  findOne,
+  inWorld,
+  ONE,
+  PROMISED,
+  type Scene,
+  sendAgain,
+  start,
+  taken,
+  untilState,
+} from '../scenes.ts'
+import { aboutOrder, callBack } from '../world/callback.ts'
 import { MERCHANT_ID } from '../world/merchants.ts'
 import { findNothing, setFaults } from '../world/sandbox-faults.ts'
 import { MIX } from '../world/world.ts'
@@ -11,24 +21,15 @@ export const lateFailure: Scene = {
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: 4_000 } }, async (world) => {
       await start(world, without)
-      await world.ask(2, [MIX['never called back']])
-      await world.verdict({ signal: bench.signal })
+      await findOne(world, bench)
       const [payoutId = ''] = await world.ask(1, [MIX['not taken, hangs once']], ONE)
       await untilState(world, payoutId, 'review')
       await sendAgain(world, payoutId)
       await taken(world, 3)
       const second = (await world.gateway.orders()).find((order) => order.status === 1)
       if (!second) throw new Error('the gateway has no second order under way')
-      const status = await postCallback(world, {
-        ...aboutOrder(second),
-        ...{
-          agentpayOrderId: 'THE-FIRST-ONE',
-          status: '3',
-          channelPayNo: '',
-          errorMessage: 'account closed',
-        },
-      })
-      if (status !== 200) throw new Error(`the callback was answered ${status}`)
+      const failed = { status: '3', channelPayNo: '', errorMessage: 'account closed' }
+      await callBack(world, { ...aboutOrder(second), agentpayOrderId: 'THE-FIRST-ONE', ...failed })
       world.mustEndAs('paid', [payoutId])
       await delay(1_000)
       return 1
@@ -41,8 +42,7 @@ export const cancelledInDoubt: Scene = {
   play: (bench, without) =>
     inWorld(bench, { review: 'any', dialect: PROMISED }, async (world) => {
       await start(world, without)
-      await world.ask(2, [MIX['never called back']], ONE)
-      await world.verdict({ signal: bench.signal })
+      await findOne(world, bench, ONE)
       const payoutIds = await world.ask(4, [MIX['not taken, hangs once']], ONE)
       for (const payoutId of payoutIds) await untilState(world, payoutId, 'unknown')
       await world.cancel(payoutIds.map((payoutId) => ({ merchantId: MERCHANT_ID, payoutId })))
@@ -60,16 +60,13 @@ export const shownOnce: Scene = {
   play: (bench, without) =>
     inWorld(bench, { review: 'any', dialect: PROMISED, sandbox: { settleMs: 9_000 } }, async (world) => {
       await start(world, without)
-      await world.ask(2, [MIX['never called back']], ONE)
-      await world.verdict({ signal: bench.signal })
+      await findOne(world, bench, ONE)
       await findNothing(world, { new: true })
       const payoutIds = await world.ask(4, [MIX['taken, never answered']], ONE)
       await taken(world, 6)
       for (const payoutId of payoutIds) await untilState(world, payoutId, 'unknown')
-      for (const order of (await world.gateway.orders()).slice(-4)) {
-        const status = await postCallback(world, { ...aboutOrder(order), status: '9' })
-        if (status !== 200) throw new Error(`the callback was answered ${status}`)
-      }
+      for (const order of (await world.gateway.orders()).slice(-4))
+        await callBack(world, { ...aboutOrder(order), status: '9' })
       await delay(6_000)
       await setFaults(world, [])
       return payoutIds.length
@@ -85,8 +82,7 @@ export const otherOrderAlive: Scene = {
   play: (bench, without) =>
     inWorld(bench, { review: 'any', dialect: PROMISED, sandbox: { settleMs: 9_000 } }, async (world) => {
       await start(world, without)
-      await world.ask(2, [MIX['never called back']], ONE)
-      await world.verdict({ signal: bench.signal })
+      await findOne(world, bench, ONE)
       const payoutIds = await world.ask(4, [MIX['taken, never answered']], ONE)
       await taken(world, 6)
       const orders = (await world.gateway.orders()).slice(-4)
@@ -94,10 +90,7 @@ export const otherOrderAlive: Scene = {
         const alive = { ...aboutOrder(order), status: '1' }
         const other = { ...alive, agentpayOrderId: `ANOTHER-${i}` }
         const failed = { ...other, status: '3', errorMessage: 'account closed' }
-        for (const fields of [other, alive, failed]) {
-          const status = await postCallback(world, fields)
-          if (status !== 200) throw new Error(`the callback was answered ${status}`)
-        }
+        for (const fields of [other, alive, failed]) await callBack(world, fields)
       }
       return payoutIds.length
     }),

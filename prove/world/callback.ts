@@ -35,3 +35,9 @@ export async function postCallback(
   const url = `http://127.0.0.1:${settings.PUBLIC_PORT}${callbackPath('payout', endpoint)}?${query}`
   return (await fetch(url, { method: 'POST' })).status
 }
+
+/** Posts a callback, which payoutd must accept. */
+export async function callBack(world: World, fields: Readonly<Record<string, string>>): Promise<void> {
+  const status = await postCallback(world, fields)
+  if (status !== 200) throw new Error(`the callback was answered ${status}`)
+}

@@ -26,8 +26,6 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     ),
   }
   const intake = new Intake(deps)
-  const registry = connectRegistry(config.registry)
-  const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]
   const consumption = consumeBatches({
     connection: config.kafka,
     groupId: config.kafkaGroup,
@@ -48,7 +46,8 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     ready: async () => {
       const [able] = await ledger.db.run(takesWrites, {})
       if (!able) throw new Error('the database takes no writes')
-      await registry.lookUp(subject)
+      const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]
+      await connectRegistry(config.registry).lookUp(subject)
     },
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,

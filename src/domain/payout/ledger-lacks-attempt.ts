@@ -1,6 +1,7 @@
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import { withOrderBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
+import { DOUBT } from './several-orders.ts'
 import { isEnd } from './states.ts'
 import { anomaly, become } from './transition.ts'
 
@@ -25,7 +26,7 @@ export function neverSent(
     shows === 'order-besides'
       ? withOrderBesides(payout)
       : {
-          ...{ ...payout, doubted: true, absenceConfirmed: false },
+          ...{ ...payout, ...DOUBT },
           orderShown: payout.orderShown || shows === 'order',
         }
   if (payout.state !== 'held' && payout.state !== 'queued')

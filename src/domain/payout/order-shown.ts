@@ -1,4 +1,5 @@
 import type { Payout } from './payout.ts'
+import { DOUBT } from './several-orders.ts'
 import { isEnd } from './states.ts'
 import { become, wasNeverSent } from './transition.ts'
 
@@ -12,7 +13,7 @@ export const ORDER_SHOWN = 'order-shown'
 export function shown(payout: Payout): Payout {
   if (isEnd(payout.state)) return payout
   // Then an attempt that the ledger does not know of made it, at any account.
-  const doubted = wasNeverSent(payout) && { doubted: true, absenceConfirmed: false }
+  const doubted = wasNeverSent(payout) && DOUBT
   const there = { ...payout, orderShown: true, notFoundCount: 0, ...doubted }
   if (payout.state === 'queued' || payout.state === 'held')
     return become(there, 'review', { reason: ORDER_SHOWN })
@@ -28,5 +29,5 @@ export const shownBesides = (payout: Payout): Payout =>
 
 export const withOrderBesides = (payout: Payout): Payout => ({
   ...payout,
-  ...{ orderShown: true, notFoundCount: 0, orderBesides: true, doubted: true, absenceConfirmed: false },
+  ...{ orderShown: true, notFoundCount: 0, orderBesides: true, ...DOUBT },
 })

@@ -10,7 +10,7 @@ import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
-import { mayBePaidByAnother } from './several-orders.ts'
+import { DOUBT, mayBePaidByAnother } from './several-orders.ts'
 import { endedUnpaid, isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
@@ -99,7 +99,8 @@ function recorded(
       if (!answer.vouched && !queryPolicy.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, queryPolicy, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
-      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
+      // An unvouched answer may be to another order.
+      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && DOUBT) }
       return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
@@ -160,9 +161,6 @@ function takenBy(
   const ended = status === 'success' || status === 'failed'
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
-
-/** An attempt may be alive beside what the answer leaves: an unvouched answer may be to another order. */
-const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 
 /**
  * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,

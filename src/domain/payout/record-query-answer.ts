@@ -10,6 +10,7 @@ import {
   type QueryPolicy,
 } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
+import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
 
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
@@ -45,7 +46,7 @@ function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
   if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
   // No order of it is alive, and the gateway would refuse it again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
-  return queueAgain(payout, { reason: 'proved-absent', ready: true, doubted: true, absenceConfirmed: false })
+  return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })
 }
 
 /** What a query without an answer does: ask again later. */

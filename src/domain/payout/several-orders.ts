@@ -9,6 +9,9 @@ import type { Payout } from './payout.ts'
 export const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
   turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
 
+/** What every new doubt about attempts sets: who confirmed the absence of others said nothing about these. */
+export const DOUBT = { doubted: true, absenceConfirmed: false } as const
+
 /** Whether an order besides that of the latest attempt may be alive, and so be the one that is paid. */
 export const mayBePaidByAnother = ({
   doubted,
@@ -20,9 +23,16 @@ export const mayHaveSeveral = (payout: Payout): boolean =>
   mayBePaidByAnother(payout) || hasEarlierOrders(payout)
 
 /** What names an order or its payment. */
-type OrderNames = Pick<Payout, 'agentpayOrderId' | 'utr'>
+export type OrderNames = Pick<Payout, 'agentpayOrderId' | 'utr'>
 
 /** Whether a statement names the payment that is known, by its order or by its UTR. */
 export const isOfPayment = (payment: OrderNames, { agentpayOrderId, utr }: OrderNames): boolean =>
   (agentpayOrderId !== null && agentpayOrderId === payment.agentpayOrderId) ||
   (utr !== null && payment.utr !== null && isSameUtr(utr, payment.utr))
+
+/** Whether two payments of a payout are known to be different ones. */
+export const areTwoPayments = (one: OrderNames, other: OrderNames): boolean =>
+  (one.utr !== null && other.utr !== null && !isSameUtr(one.utr, other.utr)) ||
+  (one.agentpayOrderId !== null &&
+    other.agentpayOrderId !== null &&
+    one.agentpayOrderId !== other.agentpayOrderId)

@@ -5,7 +5,7 @@ import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { reportedElsewhere } from '../payout/reported-elsewhere.ts'
-import { isOfPayment } from '../payout/several-orders.ts'
+import { DOUBT, isOfPayment } from '../payout/several-orders.ts'
 import { isEnd } from '../payout/states.ts'
 import { become, cannotBeThere, change } from '../payout/transition.ts'
 
@@ -67,7 +67,7 @@ function applyReport(
   const attempt = payout.attempt + (sent ? 1 : 0)
   const there = { ...payout, attempt, accountId }
   const isMoved = payout.accountId !== null && payout.accountId !== accountId
-  const doubted = { ...there, doubted: true, absenceConfirmed: false, notFoundCount: 0 }
+  const doubted = { ...there, ...DOUBT, notFoundCount: 0 }
   const open = isMoved || !isSole ? withOrderBesides(doubted) : doubted
   const attempted = isEnd(payout.state) ? there : open
   const decisions = [change(payout, attempted, 'OPERATOR', sent ? { note } : null)]
@@ -100,7 +100,7 @@ export function applyAbsenceAfterRestore(
   queryPolicy: QueryPolicy,
 ): Decision {
   if (isEnd(payout.state)) return { nothing: true }
-  const doubted = { ...payout, ...lost, doubted: true, absenceConfirmed: false }
+  const doubted = { ...payout, ...lost, ...DOUBT }
   if (payout.state === 'review') return change(payout, lost ? doubted : payout, 'QUERY', exchange)
   if (doubted.accountId === null || !queryPolicy.resendWhenAbsent)
     return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)

@@ -1,9 +1,9 @@
 import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
+import { areTwoPayments, type OrderNames } from '../payout/several-orders.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
 import {
-  areTwoPayments,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
@@ -64,7 +64,7 @@ const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): bool
 
 export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
   // Without a UTR, only the orders show that there were two payments.
-  const named = (one: Pick<PublishedEnd, 'utr' | 'agentpayOrderId'>) =>
+  const named = (one: OrderNames) =>
     `${areTwoPayments(payout, end) && one.utr === null ? `, order ${one.agentpayOrderId}` : ''}${withUtr(one.utr)}`
   const detail = `${publishedAs(end)}${named(end)}, which the ledger lost: it has ${payout.state} (version ${payout.version})${named(payout)}`
   return anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null).anomaly

@@ -4,6 +4,7 @@ import type { Paise } from '../money.ts'
 import { ORDER_SHOWN } from '../payout/order-shown.ts'
 import type { Payout } from '../payout/payout.ts'
 import { NOT_FOUND } from '../payout/record-query-answer.ts'
+import { areTwoPayments, type OrderNames } from '../payout/several-orders.ts'
 import { type End, isEnd, type State } from '../payout/states.ts'
 import { isSameUtr } from '../utr.ts'
 
@@ -101,15 +102,6 @@ export function latestOf({ ends }: Pick<Published, 'ends'>): (PublishedEnd | nul
   return ends.length === 0 ? [null] : ends.filter(({ version }) => version === highest)
 }
 
-/** Whether two payments of a payout are known to be different ones. */
-export const areTwoPayments = (one: PaymentNames, other: PaymentNames): boolean =>
-  (one.utr !== null && other.utr !== null && !isSameUtr(one.utr, other.utr)) ||
-  (one.agentpayOrderId !== null &&
-    other.agentpayOrderId !== null &&
-    one.agentpayOrderId !== other.agentpayOrderId)
-
-type PaymentNames = Pick<PublishedEnd, 'utr' | 'agentpayOrderId'>
-
 /** All published transitions, each once, in the order of publication, including an end that only a result shows. */
 export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
   const each: PublishedTransition[] = []
@@ -152,7 +144,7 @@ export const lackedEnds = (
     )
     .sort((a, b) => b.version - a.version)
 
-const isOtherEnd = (payout: PaymentNames, end: PublishedEnd): boolean =>
+const isOtherEnd = (payout: OrderNames, end: PublishedEnd): boolean =>
   !isSameUtr(end.utr, payout.utr) || areTwoPayments(payout, end)
 
 /** The states that only an attempt leads to. */

@@ -5,6 +5,7 @@ import { CANCEL_REQUESTED } from '../payout/cancel.ts'
 import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { RESENT } from '../payout/resolve.ts'
+import { DOUBT } from '../payout/several-orders.ts'
 import { endedUnpaid, isEnd } from '../payout/states.ts'
 import { anomaly, become, change, wasNeverSent } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
@@ -86,8 +87,7 @@ export function readBackStory(
     // The gateway may have answered "later", or nothing, to a lost attempt, and nobody knows which attempt the known order
     // belongs to.
     ...(attempt > payout.attempt && {
-      doubted: true,
-      absenceConfirmed: false,
+      ...DOUBT,
       turnedAway: true,
       agentpayOrderId: null,
       fee: null,
@@ -133,7 +133,7 @@ export function readBackLate(
   if (isEnd(after.state) || end || !waits(after)) return recalled
   const note =
     'payoutd had published it before its command came (again): a ledger that was lost may have sent it'
-  const moved = become({ ...after, doubted: true, absenceConfirmed: false }, 'review', {
+  const moved = become({ ...after, ...DOUBT }, 'review', {
     reason: PUBLISHED_BEFORE,
   })
   return { ...recalled, held: null, doubts: [change(after, moved, 'COMMAND', { note })] }

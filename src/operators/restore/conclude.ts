@@ -5,6 +5,7 @@ import { payoutKey } from '../../domain/identifiers.ts'
 import { words } from '../../domain/mask.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
+import { DOUBT } from '../../domain/payout/several-orders.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { become } from '../../domain/payout/transition.ts'
 import { applyAbsenceAfterRestore, applyReportsAfterRestore } from '../../domain/restore/apply-report.ts'
@@ -143,7 +144,7 @@ async function absent(
 function leftUnasked(payout: Payout, { lacking, isAway }: Whereabouts): Decision {
   const note = `the settings lack ${lacking}, where the payout may be: add it to formerAccounts`
   // It may be alive at that account, and no other account promises anything for it.
-  const doubted = isAway ? payout : { ...payout, accountId: null, doubted: true, absenceConfirmed: false }
+  const doubted = isAway ? payout : { ...payout, accountId: null, ...DOUBT }
   const after = payout.state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
   return { change: { before: payout, after, source: 'OPERATOR', exchange: { note } } }
 }

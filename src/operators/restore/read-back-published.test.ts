@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { ACCOUNT, accepted, anomaliesOf, brokenVersions, upsertMerchant } from '../../../test/ledger.ts'
 import type { WrittenMessage } from '../../../test/lost-ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
+import { recoveryDeps } from '../../../test/recovery-deps.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
@@ -13,7 +14,6 @@ import { become, change } from '../../domain/payout/transition.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { systemClock } from '../../platform/running/clock.ts'
 import { tellPayout } from '../../queries/payout-story.ts'
 import { evidenceOf, lastWord } from '../../queries/review.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
@@ -94,20 +94,7 @@ async function world(t: TestContext) {
       ...{ accountId, settingsHash: 'h', queryPolicy, query },
       presenceCheck: { found: () => undefined, holds: async () => true },
     }
-    const signal = new AbortController().signal
-    await queryOpen(raised, {
-      ...{
-        ledger,
-        decisions: DECISIONS,
-        accounts: [account],
-        missing: new Map(),
-        clock: systemClock,
-        signal,
-      },
-      ratePerSecond: 1_000,
-      onProgress: () => undefined,
-      who: WHO,
-    })
+    await queryOpen(raised, { ...recoveryDeps(), ledger, accounts: [account], who: WHO })
     return lowerAfterRestore(raised, WHO, ledger)
   }
 

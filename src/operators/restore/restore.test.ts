@@ -10,6 +10,7 @@ import {
   upsertMerchant,
 } from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
+import { recoveryDeps } from '../../../test/recovery-deps.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
@@ -37,15 +38,7 @@ import type { Accounts, AskedAccount } from './accounts.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { onThisServer } from './one-server.ts'
 import { readBackPublished } from './read-back-published.ts'
-import {
-  fence,
-  findFence,
-  listOpen,
-  lowerAfterRestore,
-  queryOpen,
-  type RestoreDeps,
-  untilGraceIsOver,
-} from './restore.ts'
+import { fence, findFence, listOpen, lowerAfterRestore, queryOpen, untilGraceIsOver } from './restore.ts'
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
@@ -98,16 +91,7 @@ async function restored(t: TestContext) {
       holds: () => presenceCheck.holds('acme', asking),
     },
   }
-  const deps: Omit<RestoreDeps, 'accounts'> = {
-    ledger,
-    decisions: DECISIONS,
-    missing: new Map(),
-    ratePerSecond: 1_000,
-    who: WHO,
-    clock: systemClock,
-    signal: new AbortController().signal,
-    onProgress: () => undefined,
-  }
+  const deps = { ...recoveryDeps(), ledger, who: WHO }
   const accept = (...payoutIds: string[]) =>
     accepted(
       ledger,

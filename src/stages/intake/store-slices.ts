@@ -1,5 +1,6 @@
 import type { Partition } from '../../platform/kafka/consumer-session.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import { mapKey } from '../../platform/map-key.ts'
 import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
@@ -36,7 +37,7 @@ export function sliceOf({ origin, reads, from, until, epoch }: Slice, some: read
   }
 }
 
-const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
+const keyOf = ({ topic, partition }: Partition): string => mapKey(topic, partition)
 
 /** The epoch of the offsets between two records; null: not known, because it may be that of either. */
 export const epochBetween = (before: IncomingRecord | undefined, next: IncomingRecord): number | null =>

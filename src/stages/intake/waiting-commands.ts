@@ -1,4 +1,4 @@
-import { joined } from '../../domain/identifiers.ts'
+import { mapKey } from '../../platform/map-key.ts'
 import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
@@ -46,8 +46,7 @@ function waitingKey(read: ReadCommand): WaitingKey | null {
   return merchantId === null ? null : { merchantId, topic, partition }
 }
 
-const inOne = ({ merchantId, topic, partition }: WaitingKey): string =>
-  joined([merchantId, topic, String(partition)])
+const inOne = ({ merchantId, topic, partition }: WaitingKey): string => mapKey(merchantId, topic, partition)
 
 /** Keeps records in the ledger, to be stored as commands later, those of a partition in their order. */
 export async function setAside(
