@@ -194,7 +194,7 @@ const HOT: Hot[] = [
     payouts: each((n) => ({ ...PAYOUT, payoutId: `p${n}` })),
     history: each((n) => ({
       ...{ merchantId: 'acme', payoutId: `p${n}`, version: 2, fromState: 'processing', toState: 'paid' },
-      ...{ reason: null, source: 'CALLBACK', exchange: null },
+      ...{ reason: null, source: 'CALLBACK', exchange: null, publishedAt: 0 },
     })),
     messages: each((n) => ({
       ...{ shard: 0, topic: 'payout.events', key: `acme:p${n}`, eventId: randomUUID(), type: 'test' },

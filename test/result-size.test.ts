@@ -106,7 +106,7 @@ test('a result with text of the gateway or a person stays below 16 kB', async (t
         const review = { ...SENT, state: 'review' } as Payout
         below(resolve(review, { kind: 'failed' }, decided, 0), topics, encode)
         const reversed = reversalMessage(
-          { payout: SENT, anomalyId: ANOMALY, reason: `${decided.by}: ${decided.reason}`, at: 0 },
+          { payout: SENT, anomalyId: ANOMALY, reason: `${decided.by}: ${decided.reason}`, paidAt: 0, at: 0 },
           topics,
           encode,
         )

@@ -1,5 +1,6 @@
 import type { Fault } from '../domain/fault.ts'
 import type { PayoutKey } from '../domain/identifiers.ts'
+import type { Instant } from '../domain/instant.ts'
 import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
 import { endedUnpaid, type State } from '../domain/payout/states.ts'
 import { json } from '../messages/json.ts'
@@ -98,8 +99,8 @@ export async function storeArrivals(
   }))
   await tx.run(storeTransitions, {
     payouts: [],
-    history: transitions.map(({ payout, source }) => ({
-      ...{ ...payout, fromState: null, toState: payout.state, source, exchange: null },
+    history: transitions.map(({ payout, source, at }) => ({
+      ...{ ...payout, fromState: null, toState: payout.state, source, exchange: null, publishedAt: at },
     })),
     messages: transitions
       .flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode))
@@ -141,7 +142,7 @@ export async function storeDecisions(
   if (last.size + history.length + messages.length > 0)
     await tx.run(storeTransitions, {
       payouts: [...last.values()],
-      history: history.map(historyRow),
+      history: history.map((each) => historyRow(each, tx.now)),
       messages: messages.map(messageRow),
     })
   const isSaidSince = saidSince(decisions)
@@ -190,7 +191,9 @@ async function untold(tx: Transaction, changes: readonly Change[]): Promise<Chan
     beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
     kept: (room) => tx.run(countUnmovedOfPayouts, room),
-    tell: async (fresh) => void (await tx.run(insertHistory, { history: fresh.map(historyRow) })),
+    tell: async (fresh) => {
+      await tx.run(insertHistory, { history: fresh.map((each) => historyRow(each, tx.now)) })
+    },
   })
   return []
 }
@@ -205,7 +208,7 @@ const unmovedBy = ({ before, after, source, exchange }: Change) => ({
     source === 'OPERATOR' || completes(before, after, ['agentpayOrderId', 'fee', 'utr', 'cancelRequest']),
 })
 
-const historyRow = (each: Change): HistoryRow => ({
+const historyRow = (each: Change, now: Instant): HistoryRow => ({
   merchantId: each.after.merchantId,
   payoutId: each.after.payoutId,
   version: isTransition(each) ? each.after.version : null,
@@ -214,6 +217,7 @@ const historyRow = (each: Change): HistoryRow => ({
   reason: each.after.reason,
   source: each.source,
   exchange: json(each.exchange),
+  publishedAt: isTransition(each) ? now : null,
 })
 
 /** Hands messages to the relay, in this order within each key. */

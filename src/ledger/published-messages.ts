@@ -55,7 +55,7 @@ export async function takeStories(
     lacked,
   })
   const stories = new Map<string, Published>()
-  for (const message of messages) {
+  for (const message of messages.sort((a, b) => a.at - b.at || a.version - b.version)) {
     const story = stories.get(keyOf(message)) ?? nothingPublished()
     addPublished(story, message)
     stories.set(keyOf(message), story)
@@ -82,10 +82,7 @@ export async function storeRecalled(
 ): Promise<Payout[]> {
   const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
   await tx.run(insertHistory, {
-    history: lost.map((each) => ({
-      ...historyRow(each),
-      exchange: json({ ...READ_BACK, publishedAt: each.at }),
-    })),
+    history: lost.map((each) => ({ ...historyRow(each), exchange: json(READ_BACK) })),
   })
   await tellPassed(tx, all)
   await storePayouts(
@@ -141,7 +138,7 @@ async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<vo
   if (passed.length === 0) return
   await tx.run(insertHistory, {
     history: passed.map((each) => {
-      const exchange = json({ ...READ_BACK, publishedVersion: each.version, publishedAt: each.at })
+      const exchange = json({ ...READ_BACK, publishedVersion: each.version })
       return { ...historyRow(each), version: null, exchange }
     }),
   })
@@ -150,9 +147,10 @@ async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<vo
 const historyRow = ({
   before,
   evidence: source,
+  at: publishedAt,
   ...lost
 }: StoryReadBack['lost'][number] & { before: Payout }) => ({
-  ...{ merchantId: before.merchantId, payoutId: before.payoutId, source },
+  ...{ merchantId: before.merchantId, payoutId: before.payoutId, source, publishedAt },
   ...lost,
 })
 

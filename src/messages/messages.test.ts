@@ -28,7 +28,7 @@ function written(): Record<string, string[]> {
     return Buffer.from('')
   }
   messagesAbout({ payout, from: 'processing', source: 'QUERY', faults: [], at: 0 }, topics, encode)
-  reversalMessage({ payout, anomalyId: 'a', reason: 'returned', at: 0 }, topics, encode)
+  reversalMessage({ payout, anomalyId: 'a', reason: 'returned', paidAt: null, at: 0 }, topics, encode)
   const odd = { kind: 'contradiction', detail: '', source: 'QUERY', exchange: null } as const
   messageOf({ ...payout, ...odd }, 'a', 0, topics, encode)
   const change = { before: payin, after: payin, source: 'QUERY', exchange: null } as const

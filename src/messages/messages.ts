@@ -122,11 +122,17 @@ function errorsOf({ payout, source, faults }: Transition): Fault[] {
 }
 
 /** A paid transfer that came back, confirmed by a person. */
-export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: Instant }
+export type Reversal = {
+  payout: Payout
+  anomalyId: string
+  reason: string
+  paidAt: Instant | null
+  at: Instant
+}
 
 /** Published next to the result, on its topic and in its order; it makes no version. */
 export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
-  const { payout, anomalyId, reason, at } = reversal
+  const { payout, anomalyId, reason, paidAt, at } = reversal
   const key = payoutKey(payout)
   return {
     shard: shardOf(key),
@@ -140,6 +146,7 @@ export function reversalMessage(reversal: Reversal, topics: Topics, encode: Enco
       utr: payout.utr,
       anomalyId,
       reason,
+      paidAt,
     }),
     headers: null,
     about: payout,

@@ -47,10 +47,11 @@ export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<
     const { merchantId, payoutId, amount } = payout
     const { by } = request
     const reason = scrub(request.reason)
-    await tx.run(keepReversal, { merchantId, payoutId, anomalyId, amount, by, reason })
+    const [kept] = await tx.run(keepReversal, { merchantId, payoutId, anomalyId, amount, by, reason })
     const acknowledgement = scrub(`confirmed as a returned transfer: ${reason}`)
     await tx.run(setAcknowledged, { merchantId, anomalyIds: [anomalyId], by, reason: acknowledgement })
-    const message = reversalMessage({ payout, anomalyId, reason, at: tx.now }, ledger.topics, ledger.encode)
+    const reversal = { payout, anomalyId, reason, paidAt: kept?.paidAt ?? null, at: tx.now }
+    const message = reversalMessage(reversal, ledger.topics, ledger.encode)
     await tellLostResult(tx, payout, [], ledger)
     await storeOutbox(tx, [message])
     const after = { reversed: true, amount: amount.toString(), anomalyId }

@@ -116,8 +116,9 @@ function heard(decision: Decision, source: EvidenceSource, said: Exchange | null
   return decision
 }
 
+/** Version 5 is of NOW. */
 const submittedUnder = (versions: readonly number[]) =>
-  new Map(versions.map((version) => [`${version}@${NOW}`, version]))
+  new Map(versions.map((version) => [NOW + version - 5, version]))
 
 describe('an answer to apply', () => {
   const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>

@@ -1,6 +1,6 @@
 import { withOrderBesides } from '../payout/order-shown.ts'
 import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
-import { areTwoPayments, type OrderNames } from '../payout/several-orders.ts'
+import { areTwoPayments, isOfPayment, type OrderNames } from '../payout/several-orders.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
 import {
@@ -52,9 +52,10 @@ export const ofPublished = ({ agentpayOrderId, fee }: PublishedEnd) => ({
   ...{ agentpayOrderId, fee, utr: null, accountId: null },
 })
 
-/** A payment with another UTR, or of another order, is another end. */
+/** A payment is another end if it has another UTR or order, or nothing names it as the same. */
 const isOther = (payout: Payout, end: PublishedEnd): boolean =>
-  end.status !== payout.state || (payout.state === 'paid' && areTwoPayments(payout, end))
+  end.status !== payout.state ||
+  (payout.state === 'paid' && (areTwoPayments(payout, end) || !isOfPayment(payout, end)))
 
 /** A rejected payout has no order, so it can have no other outcome. A payment that was published last stands. */
 const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): boolean =>
@@ -109,16 +110,17 @@ const sentBesides = (payout: Payout, last: PublishedTransition): Decision =>
 const sentInWords = ({ state, version }: Payout, last: PublishedTransition): string =>
   `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${state} (version ${version})`
 
-/** The lost part contains no new attempt and continues from a transition that the ledger has. */
+/** The lost part contains no new attempt and continues from a transition that the ledger had made by then. */
 function isOfKnownAttempt(
   since: readonly PublishedTransition[],
   unknown: readonly PublishedTransition[],
   published: readonly PublishedTransition[],
 ): boolean {
   const [first] = since
-  const isKnown = ({ version, toState }: PublishedTransition): boolean =>
+  const isKnown = ({ version, toState, at }: PublishedTransition): boolean =>
     version === (first?.version ?? 0) - 1 &&
     toState === first?.fromState &&
+    at <= first.at &&
     !unknown.some((each) => each.version === version && each.toState === toState)
   return (
     !since.some(({ toState }) => toState === 'queued' || toState === 'submitting') && published.some(isKnown)

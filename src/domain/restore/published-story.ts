@@ -4,9 +4,7 @@ import type { Paise } from '../money.ts'
 import { ORDER_SHOWN } from '../payout/order-shown.ts'
 import type { Payout } from '../payout/payout.ts'
 import { NOT_FOUND } from '../payout/record-query-answer.ts'
-import { areTwoPayments, type OrderNames } from '../payout/several-orders.ts'
 import { type End, isEnd, type State } from '../payout/states.ts'
-import { isSameUtr } from '../utr.ts'
 
 /** A transition or the end of a payout, from a message of payout.events or payout.results. */
 export type PublishedMessage = {
@@ -50,9 +48,9 @@ export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isRes
 export type Published = {
   /** From the ledger's version on, and below it what its own story lacks; in any order, with repeats. */
   transitions: PublishedTransition[]
-  /** The versions of the submissions. Two stories may have one under the same version. */
-  submitted: Map<Submission, number>
-  /** Each version and state once, in the order of publication. */
+  /** The versions of the submissions, by their times. Two stories may have one under the same version. */
+  submitted: Map<Instant, number>
+  /** Each once, in the order of publication. */
   ends: PublishedEnd[]
   /** The highest published version. */
   highest: number
@@ -69,13 +67,10 @@ export const nothingPublished = (): Published => ({
 export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
   published.highest = Math.max(published.highest, message.version)
   if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
-  if (isSubmit(message.fromState, message.state))
-    published.submitted.set(submission(message), message.version)
+  if (isSubmit(message.fromState, message.state)) published.submitted.set(message.at, message.version)
   const end = endIn(message)
   if (!end) return
-  const at = published.ends.findIndex(
-    (each) => each.version === end.version && each.status === end.status && !areTwoPayments(each, end),
-  )
+  const at = published.ends.findIndex((each) => isSame(transitionTo(each), transitionTo(end)))
   if (at < 0) published.ends.push(end)
   else published.ends[at] = bothOf(published.ends[at] as PublishedEnd, end)
 }
@@ -106,12 +101,14 @@ export function latestOf({ ends }: Pick<Published, 'ends'>): (PublishedEnd | nul
 export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
   const each: PublishedTransition[] = []
   for (const one of transitions) if (!each.some((known) => isSame(known, one))) each.push(one)
-  for (const { status, version, reason, evidence, at } of ends) {
-    const told = { version, fromState: null, toState: status, reason, evidence, at }
-    if (!each.some((known) => isSame(known, told))) each.push(told)
-  }
+  for (const end of ends)
+    if (!each.some((known) => isSame(known, transitionTo(end)))) each.push(transitionTo(end))
   return each
 }
+
+const transitionTo = ({ status, version, reason, evidence, at }: PublishedEnd): PublishedTransition => ({
+  ...{ version, fromState: null, toState: status, reason, evidence, at },
+})
 
 /** Another state was published under its own version. The history of an old payout may no longer show that. */
 export const isOtherwise = (
@@ -119,33 +116,22 @@ export const isOtherwise = (
   told: PublishedTransition,
 ): boolean => told.version === version && told.toState !== state
 
-/** The same transition, perhaps of two stories. */
+/** The same transition, as an event, as a result, or published again. Another ledger did the same at another time. */
 export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
-  a.version === b.version &&
-  a.toState === b.toState &&
-  (isEnd(a.toState) || a.reason === b.reason) &&
-  (a.toState !== 'submitting' || a.at === b.at)
+  a.version === b.version && a.toState === b.toState && a.at === b.at
 
 /**
- * The published ends that a payout's own story lacks, latest first; one may be the same payment with another UTR. `passed`:
- * published transitions that it lacks because the ledger has other ones under those versions.
+ * The published ends that a payout's own story lacks, latest first. `passed`: published transitions that it lacks because the
+ * ledger has other ones under those versions.
  */
 export const lackedEnds = (
-  payout: Pick<Payout, 'state' | 'version' | 'utr' | 'agentpayOrderId'>,
+  payout: Pick<Payout, 'version'>,
   { ends }: Published,
   passed: readonly PublishedTransition[],
 ): PublishedEnd[] =>
   ends
-    .filter(
-      (end) =>
-        end.version > payout.version ||
-        (end.version === payout.version && end.status === payout.state && isOtherEnd(payout, end)) ||
-        passed.some((each) => each.version === end.version && each.toState === end.status),
-    )
+    .filter((end) => end.version > payout.version || passed.some((each) => isSame(each, transitionTo(end))))
     .sort((a, b) => b.version - a.version)
-
-const isOtherEnd = (payout: OrderNames, end: PublishedEnd): boolean =>
-  !isSameUtr(end.utr, payout.utr) || areTwoPayments(payout, end)
 
 /** The states that only an attempt leads to. */
 export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
@@ -153,14 +139,9 @@ export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'proces
 /** Republishing under another version is not another attempt. */
 const isSubmit = (from: State | null, to: State): boolean => to === 'submitting' && from !== 'submitting'
 
-/** A submission: its version and its time. */
-type Submission = string
-
-const submission = ({ version, at }: Pick<PublishedMessage, 'version' | 'at'>): Submission =>
-  `${version}@${at}`
-
-export const submitsAmong = (transitions: readonly PublishedTransition[]): Submission[] => [
-  ...new Set(transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(submission)),
+/** The times of the submissions. */
+export const submitsAmong = (transitions: readonly PublishedTransition[]): Instant[] => [
+  ...new Set(transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(({ at }) => at)),
 ]
 
 /** The gateway had shown the order by then: nothing else leads there. */

@@ -252,12 +252,14 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
       : fromState === null || fromState === 'held' || fromState === 'queued',
   )
 
-/** At least this many, because Kafka may no longer have the whole story. */
-const attemptsIn = (submitted: Published['submitted'], lost: readonly PublishedTransition[]): number =>
-  submitted.size > 0 ||
-  !lost.some(({ fromState, toState }) => SENT.includes(fromState) || SENT.includes(toState))
-    ? submitted.size
-    : 1
+/** At least this many: Kafka may no longer have the submission of what was sent before the first one that it has. */
+function attemptsIn(submitted: Published['submitted'], lost: readonly PublishedTransition[]): number {
+  const first = Math.min(...submitted.keys())
+  const isEarlier = lost.some(
+    ({ fromState, toState, at }) => at < first && (SENT.includes(fromState) || SENT.includes(toState)),
+  )
+  return submitted.size + (isEarlier ? 1 : 0)
+}
 
 /**
  * Once the gateway has the payout, only a person can bring it back to dispatch; any other open payout goes to a person. What is

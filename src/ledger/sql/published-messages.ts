@@ -7,7 +7,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
 
-/** Keeps each version once as an event and once as a result. The first copy counts: it was published under its event id. */
+/** Keeps each message once, however often it was published. */
 export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
   insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
                                   amount, currency, agentpay_order_id, fee, utr, at)

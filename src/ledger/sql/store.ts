@@ -1,3 +1,4 @@
+import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
@@ -54,7 +55,10 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
   ) c
   where p.ctid = c.place`
 
-/** An entry of a payout's history. `version`: null where the evidence moved nothing; `exchange`: JSON text. */
+/**
+ * An entry of a payout's history. `version`: null where the evidence moved nothing; `exchange`: JSON text; `publishedAt`: the time
+ * in the messages about it, null if there are none.
+ */
 export type HistoryRow = {
   merchantId: string
   payoutId: string
@@ -64,6 +68,7 @@ export type HistoryRow = {
   reason: string | null
   source: string
   exchange: string | null
+  publishedAt: Instant | null
 }
 
 /**
@@ -75,13 +80,14 @@ export const saidHash: Fragment = {
 }
 
 export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
-  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, said)
-  select told.*, case when version is null then ${saidHash} end
+  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, published_at, said)
+  select merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, to_timestamp(published_at / 1000),
+    case when version is null then ${saidHash} end
   from ${{
     rows: 'history',
     columns: {
       ...{ merchantId: 'text', payoutId: 'text', version: 'int', fromState: 'text', toState: 'text' },
-      ...{ reason: 'text', source: 'text', exchange: 'jsonb' },
+      ...{ reason: 'text', source: 'text', exchange: 'jsonb', publishedAt: 'float8' },
     },
   }} told`
 

@@ -16,8 +16,7 @@ const PAGE = 2_000
 
 /**
  * Returns the published transitions that the ledger's own story of their payouts lacks, whatever their versions: since it was set
- * back, leases, deadlines and people have used those versions again. For a paid payout it compares only ends; it skips payouts
- * whose story begins earlier than the history that the ledger keeps.
+ * back, it has used those versions again. See `notOwn` for what it does not compare.
  */
 export async function lackedOf<Each extends PassedTransition>(
   db: Runs,
@@ -29,7 +28,6 @@ export async function lackedOf<Each extends PassedTransition>(
     payoutIds: told.map(({ payoutId }) => payoutId),
     versions: told.map(({ transition }) => transition.version),
     states: told.map(({ transition }) => transition.toState),
-    reasons: told.map(({ transition }) => transition.reason),
     ats: told.map(({ transition }) => transition.at),
   })
   return places.map(({ place }) => told[place - 1] as Each)

@@ -226,7 +226,7 @@ test('it stays beside a ledger that came to other states under the versions that
   const lacking = await publishedBeyond(world.topics(published))
   assert.match(
     (await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '',
-    /payout p of acme was published as submitting \(version 2\), which its history does not have/,
+    /payout p of acme was published as queued \(version 1\), which its history does not have/,
   )
 })
 

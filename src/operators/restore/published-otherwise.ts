@@ -1,13 +1,12 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { otherEnds, publishedAs, sentSince } from '../../domain/restore/published-otherwise.ts'
+import { otherEnds, sentSince } from '../../domain/restore/published-otherwise.ts'
 import {
   addPublished,
   lackedEnds,
   latestOf,
   nothingPublished,
   type Published,
-  type PublishedEnd,
   type PublishedMessage,
   transitionsOf,
 } from '../../domain/restore/published-story.ts'
@@ -16,7 +15,7 @@ import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storeRecalled } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { lackedOf, passedBy } from './lacking-transitions.ts'
-import { wasTold, withOtherEnd } from './sql/read-back-published.ts'
+import { withOtherEnd } from './sql/read-back-published.ts'
 
 type EndedPayout = PayoutKey & { published: Published }
 
@@ -64,8 +63,6 @@ export class OtherEnds {
       merchantIds: each.map(({ merchantId }) => merchantId),
       payoutIds: each.map(({ payoutId }) => payoutId),
       states: each.map(({ end }) => end?.status ?? null),
-      utrs: each.map(({ end }) => end?.utr ?? null),
-      agentpayOrderIds: each.map(({ end }) => end?.agentpayOrderId ?? null),
       versions: each.map(({ published: { highest } }) => highest),
     })
     const told = ended.flatMap((each) =>
@@ -93,9 +90,7 @@ export async function settleOtherEnd(
 ): Promise<void> {
   const { highest } = published
   const { lost, passed } = lackedBy(payout, published, await passedBy(tx, payout, published))
-  const ends: PublishedEnd[] = []
-  for (const end of lackedEnds(payout, published, passed))
-    if (!(await isTold(tx, payout, end))) ends.push(end)
+  const ends = lackedEnds(payout, published, passed)
   if (passed.length + lost.length + ends.length === 0) return
   const since = sentSince(payout, [...passed, ...lost], published)
   const others = otherEnds(payout, ends, highest)
@@ -108,12 +103,3 @@ export async function settleOtherEnd(
 
 const anomalyAlone = (decision: Decision): Decision =>
   'anomaly' in decision ? { anomaly: decision.anomaly } : { nothing: true }
-
-/** Reports the same payment with another UTR only once. */
-async function isTold(
-  tx: Transaction,
-  { merchantId, payoutId }: Payout,
-  end: PublishedEnd,
-): Promise<boolean> {
-  return (await tx.run(wasTold, { merchantId, payoutId, published: publishedAs(end) })).length > 0
-}

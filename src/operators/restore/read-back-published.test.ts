@@ -403,7 +403,7 @@ test('a payout that waits again, was published as sent and is not at the gateway
   assert.deepEqual(await lost.published(), ['PayoutEvent v4'])
 })
 
-test('a payout that the gateway has, and that was published as ended under its version, is published again, above it', async (t) => {
+test('a payout that was sent again, and of whose lost attempt an end was published under its version, is published in review, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
@@ -411,8 +411,13 @@ test('a payout that the gateway has, and that was published as ended under its v
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
   await lost.recover(published)
-  assert.deepEqual(await lost.now(), { state: 'processing', version: 4, attempt: 1, utr: null })
-  assert.deepEqual(await lost.published(), ['PayoutEvent v2', 'PayoutEvent v3', 'PayoutEvent v4'])
+  assert.deepEqual(await lost.now(), { state: 'review', version: 5, attempt: 2, utr: null })
+  assert.deepEqual(await lost.published(), [
+    'PayoutEvent v2',
+    'PayoutEvent v3',
+    'PayoutEvent v4',
+    'PayoutEvent v5',
+  ])
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
@@ -434,7 +439,7 @@ describe('a review from which a person had sent the payout again is published ag
       await review()
       await lost.db.run(forgetMessages, {})
       await lost.recover(published, { ...TABLE, resendWhenAbsent })
-      assert.deepEqual(await lost.now(), { state: 'review', version: 7, attempt: 2, utr: null })
+      assert.deepEqual(await lost.now(), { state: 'review', version: 7, attempt: 3, utr: null })
       assert.deepEqual(await lost.published(), ['PayoutEvent v7'])
       const evidence = await evidenceOf(lost.db, {
         ...{ merchantId: 'acme', payoutId: 'p', orderNo: lost.orderNo('p') },

@@ -17,12 +17,11 @@ import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
-import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
 import { Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
-import { acceptedAt, keepRecalled, openVersions } from './sql/read-back-published.ts'
+import { keepRecalled, openVersions } from './sql/read-back-published.ts'
 import { noteLoss } from './sql/server-identity.ts'
 import { UnlistedPayouts } from './unlisted-payouts.ts'
 
@@ -49,6 +48,8 @@ type LostResult = PublishedRecord & {
   fee: bigint | null
   utr: string | null
   errors: { message: string }[]
+  /** Of a PayoutReversed. */
+  paidAt: number | null
 }
 
 /**
@@ -133,11 +134,18 @@ export function messageIn({ name, value }: { name: string; value: unknown }): Pu
     return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
   }
   // A returned payout was paid, and a PayoutReversed has neither a status nor a fee.
-  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<LostResult>
+  const {
+    status = 'PAID',
+    agentpayOrderId,
+    fee = null,
+    utr,
+    errors = [],
+    paidAt,
+  } = value as Partial<LostResult>
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
   return {
-    ...{ ...told, ...details, fromState: null, state: stateIn(status), reason },
+    ...{ ...told, ...details, fromState: null, state: stateIn(status), reason, at: paidAt ?? told.at },
     fee: fee === null ? null : paise(fee),
   }
 }
@@ -149,17 +157,6 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
   published.ends.length > 0 ||
   published.submitted.size > payout.attempt ||
   published.transitions.some((each) => each.version > payout.version || isOtherwise(payout, each))
-
-/** Nothing was published of it except that this ledger accepted it. */
-async function isOwn(
-  tx: Transaction,
-  { merchantId, payoutId }: PayoutKey,
-  { transitions, ends, highest }: Published,
-): Promise<boolean> {
-  if (highest > 1 || ends.length > 0) return false
-  const [accepted] = await tx.run(acceptedAt, { merchantId, payoutId })
-  return transitions.every(({ at }) => at === accepted?.at)
-}
 
 /**
  * `published`: null for a payout that intake stored after the list was made. Nobody asks the gateway about it, and all of its
@@ -176,8 +173,8 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
       await settleOtherEnd(tx, before, story, ledger)
       return
     }
-    if (isLate && (await isOwn(tx, key, story))) return
     const passed = await passedBy(tx, before, story)
+    if (isLate && passed.length === 0 && story.highest <= before.version) return
     const recalled = (isLate ? readBackLate : readBackStory)(before, story, passed)
     const { lost, end, doubts } = recalled
     const isLoss = lost.length + recalled.passed.length + doubts.length > 0

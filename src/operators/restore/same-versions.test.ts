@@ -8,6 +8,7 @@ import type { ApplyAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
+import { become } from '../../domain/payout/transition.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
@@ -308,7 +309,7 @@ for (const [how, first, second] of [
   ['of which the later one has no UTR', AP1, { ...AP2, utr: null }],
 ] as const)
   for (const [order, isOwnFirst] of ORDERS)
-    test(`a payout that was paid twice under one version, by two orders ${how}, stays paid, and anomalies tell, when its own story was published ${order} the lost one`, async (t) => {
+    test(`a payout that was paid twice under one version, by two orders ${how}, stays paid, and an anomaly tells, when its own story was published ${order} the lost one`, async (t) => {
       const lost = await world(t)
       await lost.sendAs2()
       await lost.callBack(first)
@@ -319,9 +320,85 @@ for (const [how, first, second] of [
       assert.match(String(await lost.beyond()), /^payout p of acme was published as /)
       await lost.recover()
       assert.deepEqual(await lost.now(), ['paid 3 1'])
-      assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published', 'end-published'])
+      assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
       assert.equal(await lost.beyond(), null)
     })
+
+const FAILED_AP2 = { status: 'failed', agentpayOrderId: 'AP2', utr: null } as const
+
+for (const [when, state, recoverAndFail] of [
+  [
+    'before',
+    ['review', 'end-published'],
+    (lost: Lost) => lost.callBack(FAILED_AP2).then(() => lost.recover(reported(FAILED_AP2))),
+  ],
+  [
+    'after',
+    ['processing', null],
+    (lost: Lost) =>
+      lost
+        .recover(reported({ ...AP2, status: 'processing', utr: null }))
+        .then(() => lost.callBack(FAILED_AP2)),
+  ],
+] as const)
+  test(`a payout is not failed if all that Kafka has of its lost attempt is what the ledger did under the same version, and the gateway reports a failure ${when} the recovery`, async (t) => {
+    const lost = await world(t)
+    const { events } = lost.ledger.topics
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP1'))
+    await lost.lose((message, _at, all) => message === all.findLast(({ topic }) => topic === events))
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP2'))
+    assert.notEqual(await lost.beyond(), null)
+    await recoverAndFail(lost)
+    assert.deepEqual(await lost.state(), state)
+    await lost.callBack(AP1)
+    assert.deepEqual(await lost.state(), ['paid', null])
+  })
+
+for (const [first, second] of [
+  [REFUSED, acceptedAs('AP1')],
+  [acceptedAs('AP1'), REFUSED],
+] as const)
+  test(`a payout that two lost ledgers sent under one version, ${first.kind} and ${second.kind}, is neither failed nor sent when its command comes after the recovery`, async (t) => {
+    const lost = await world(t)
+    for (const answer of [first, second]) {
+      await lost.sendAs2()
+      await lost.say(answer)
+      await lost.lose()
+    }
+    await lost.recover(ABSENT)
+    await lost.read()
+    assert.deepEqual(await lost.state(), ['review', 'end-published'])
+    assert.deepEqual(await lost.wave(), [])
+    assert.deepEqual(await lost.known(), { accountId: null, doubted: true })
+  })
+
+test('a payment that was returned is the ledger’s own, whatever was published about it', async (t) => {
+  const lost = await world(t)
+  await lost.sendAs2()
+  await lost.say(acceptedAs('AP1'))
+  await lost.callBack()
+  await lost.callBack({ status: 'failed' })
+  assert.equal(await lost.reverse(), 'reversed')
+  const anomalies = await anomaliesOf(lost.ledger)
+  assert.equal(await lost.beyond(), null)
+  await lost.readBack()
+  assert.deepEqual(await lost.now(), ['paid 4 1'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), anomalies)
+})
+
+test('a payout that moved while a recovery read what was published is not left to a person: all of it is its own', async (t) => {
+  const lost = await world(t)
+  await listOpen(lost.db, await lost.raise())
+  await lost.read()
+  await decided(lost.ledger, 'p', (before) => ({
+    change: { before, after: become(before, 'held', { reason: 'duplicate' }), source: 'CLOCK', exchange },
+  }))
+  await readBackPublished(['acme'], lost.topics(await lost.published()))
+  assert.deepEqual(await lost.now(), ['held 2 0'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), [])
+})
 
 for (const [what, hear] of [
   ['the event of a payment', ({ callBack }: Lost) => callBack(AP1)],

@@ -35,7 +35,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   where p.ctid = c.place`
 
 /** An entry of a payin's history. */
-export type PayinHistoryRow = Omit<HistoryRow, 'payoutId'> & { payinId: string }
+export type PayinHistoryRow = Omit<HistoryRow, 'payoutId' | 'publishedAt'> & { payinId: string }
 
 export const insertPayinHistory = sql<{ history: readonly PayinHistoryRow[] }>`
   insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)

@@ -71,84 +71,56 @@ export const lacksPublished = sql<
     )
   limit 1`
 
-export const acceptedAt = sql<FencedMerchant & { payoutId: string }, { at: Instant }>`
-  select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
-
 /**
- * The places, from 1, of the published transitions that a payout's history lacks, if that history is kept from its beginning:
- * neither under their version, nor as read back. For paid payouts only ends and submissions. A ledger that sent again after it was
- * set back used the same version for that, so a submission is its own only if an attempt was made at that time, which needs no
- * history to tell.
+ * The places, from 1, of the published transitions that a payout's own story lacks: a transition is its own if it happened at the
+ * published time. Another ledger may have used the same version for the same state. Nothing tells about those that are older than
+ * the history that is kept, but for submissions (attempts are kept) and payments. For paid payouts only ends and submissions.
  */
 export const notOwn = sql<
-  {
-    merchantIds: string[]
-    payoutIds: string[]
-    versions: number[]
-    states: string[]
-    reasons: (string | null)[]
-    ats: Instant[]
-  },
+  { merchantIds: string[]; payoutIds: string[]; versions: number[]; states: string[]; ats: Instant[] },
   { place: number }
 >`
   select told.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[],
-              ${'ats'}::float8[])
-    with ordinality as told (merchant_id, payout_id, version, state, reason, at, place)
+  from (
+    select merchant_id, payout_id, version, state, to_timestamp(at / 1000) as at, place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'ats'}::float8[])
+      with ordinality as told (merchant_id, payout_id, version, state, at, place)
+  ) told
   cross join lateral (
-    select state, version from payouts
+    select state, date_trunc('milliseconds', paid_at) as paid_at from payouts
     where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
     offset 0
   ) p
   cross join lateral (
-    select told.state in ('paid', 'failed', 'rejected', 'cancelled') as is_end,
-      told.state <> 'submitting' or coalesce((
-        select bool_or(date_trunc('milliseconds', claimed_at) = to_timestamp(told.at / 1000)) from attempts a
-        where a.merchant_id = told.merchant_id and a.payout_id = told.payout_id and a.owner <> 'recovery'
-      ), true) as is_made
-    offset 0
-  ) what
-  cross join lateral (
-    select bool_or(h.version is not null and h.from_state is null) as is_whole,
-      bool_or(h.to_state = told.state and (what.is_end or h.reason is not distinct from told.reason)
-        and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version
-        and coalesce((h.exchange ->> 'publishedAt')::float8 = told.at, what.is_made or h.exchange ->> 'note' is not null)
-      ) as is_own
+    select bool_or(h.version is not null and h.from_state is null) or min(h.at) <= told.at as is_kept,
+      bool_or(h.to_state = told.state
+        and coalesce(h.published_at = told.at, h.version = told.version)) as is_own
     from history h
     where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
-      and case when what.is_end then (told.state, told.version) <> (p.state, p.version)
-        else p.state <> 'paid' or told.state = 'submitting' end
   ) story
-  where (story.is_whole or not what.is_made) and not coalesce(story.is_own, false)`
+  where not coalesce(story.is_own, false) and case
+    when told.state = 'submitting' then not exists (
+      select from attempts a
+      where a.merchant_id = told.merchant_id and a.payout_id = told.payout_id
+        and date_trunc('milliseconds', a.claimed_at) = told.at
+      offset 0
+    )
+    when told.state = 'paid' and p.state = 'paid' then p.paid_at <> told.at
+    when p.state = 'paid' and told.state not in ('failed', 'rejected', 'cancelled') then false
+    else story.is_kept
+  end`
 
 /** The places, from 1, of the payouts that ended otherwise than published, or below the published version. */
 export const withOtherEnd = sql<
-  {
-    merchantIds: string[]
-    payoutIds: string[]
-    states: (string | null)[]
-    utrs: (string | null)[]
-    agentpayOrderIds: (string | null)[]
-    versions: number[]
-  },
+  { merchantIds: string[]; payoutIds: string[]; states: (string | null)[]; versions: number[] },
   { place: number }
 >`
   select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[],
-              ${'agentpayOrderIds'}::text[], ${'versions'}::int[])
-    with ordinality as published (merchant_id, payout_id, state, utr, agentpay_order_id, version, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'versions'}::int[])
+    with ordinality as published (merchant_id, payout_id, state, version, place)
   cross join lateral (
-    select state, utr, agentpay_order_id, version from payouts
+    select state, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
-  where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.version < published.version
-      or p.state = 'paid' and (upper(p.utr) <> upper(published.utr) or p.agentpay_order_id <> published.agentpay_order_id))`
-
-/** A row: an anomaly reported this end, and its detail begins with `published`. */
-export const wasTold = sql<FencedMerchant & { payoutId: string; published: string }, { told: boolean }>`
-  select true as told from anomalies
-  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
-    and starts_with(detail, ${'published'})
-  limit 1`
+  where p.state in ('paid', 'failed', 'rejected', 'cancelled') and (p.state <> published.state or p.version < published.version)`
