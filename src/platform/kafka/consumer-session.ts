@@ -45,7 +45,7 @@ export type ConsumeOptions = {
   /**
    * Rejects if something that the handler needs does not work for this process. A consumer whose every batch has failed for
    * `longestFailingMs` (30 s), or that could read no position for as long, then leaves the group for `awayMs` (10 s), so that other
-   * members get its partitions.
+   * members get its partitions; it stays away until this resolves.
    */
   ready?: () => Promise<unknown>
   longestFailingMs?: number
@@ -68,6 +68,8 @@ const SESSION_MS = 10_000
 /** One of the largest batches takes a minute or two. If it starts again, it goes on after what is stored. */
 const LONGEST_IN_HAND_MS = 600_000
 const LONGEST_FAILING_MS = 30_000
+/** KafkaJS fetches nothing from a broker while a batch of its last fetch is in hand. */
+const LONGEST_AWAITED_MS = 1_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
@@ -89,6 +91,8 @@ export class ConsumerSession {
   readonly #inHand = new Map<string, Promise<void>>()
   /** When each batch in progress started. */
   readonly #inHandSince = new Map<Promise<void>, number>()
+  /** The batches in progress that KafkaJS no longer waits for. */
+  readonly #left = new Set<Promise<void>>()
   readonly #failures = new Map<string, number>()
   /** How long batches, and positions, of all partitions together have only failed. */
   readonly #outcomes = new Heartbeats()
@@ -311,16 +315,22 @@ export class ConsumerSession {
       this.#place(place(batch))
       return
     }
-    const work = this.#work(payload)
+    const work: Promise<void> = this.#work(payload, () => this.#left.has(work)).finally(() => {
+      this.#left.delete(work)
+      this.#inHandSince.delete(work)
+      if (this.#inHand.get(key) === work) this.#inHand.delete(key)
+    })
     this.#inHand.set(key, work)
     this.#inHandSince.set(work, performance.now())
-    await work
-    this.#inHandSince.delete(work)
-    if (this.#inHand.get(key) === work) this.#inHand.delete(key)
+    const isDone = new AbortController()
+    await Promise.race([work.then(() => isDone.abort()), pause(LONGEST_AWAITED_MS, isDone.signal)])
+    if (!this.#inHandSince.has(work)) return
+    this.#left.add(work)
+    this.#pause(place(batch))
   }
 
-  /** Never rejects: KafkaJS would discard everything and join the group again. */
-  async #work({ batch, heartbeat, resolveOffset }: EachBatchPayload): Promise<void> {
+  /** Never rejects: KafkaJS would discard everything and join the group again. `isLeft`: KafkaJS does not wait for it. */
+  async #work({ batch, heartbeat, resolveOffset }: EachBatchPayload, isLeft: () => boolean): Promise<void> {
     const generation = this.#generation
     const at = place(batch)
     const last = batch.messages.at(-1)
@@ -353,9 +363,14 @@ export class ConsumerSession {
       this.#outcomes.succeed('batches')
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))
-      this.#stored.set(keyOf(at), { ...stored, offset: nextOffset, epoch })
-      this.#places.expect(keyOf(at), nextOffset)
-      resolveOffset(last.offset)
+      const now = { ...stored, offset: nextOffset, epoch }
+      if (isLeft()) {
+        this.#goOnAt(at, now)
+      } else {
+        this.#stored.set(keyOf(at), now)
+        this.#places.expect(keyOf(at), nextOffset)
+        resolveOffset(last.offset)
+      }
       this.#commit(at, nextOffset)
     } catch (error) {
       if (this.#isCurrent(generation)) this.#tryAgainLater(at, error)

@@ -213,6 +213,54 @@ test('a member whose every batch fails leaves its partitions to one that can sto
   await eventually('both to read', () => sick.reading().length === 1 && well.reading().length === 1)
 })
 
+test('a member that left because it cannot work does not join again until it can', async (t) => {
+  const topic = await newTopic(2)
+  const groupId = unique('group')
+  const store = new Store()
+  let [isUp, asked, joined] = [false, 0, 0]
+  const sick = consume(t, topic, store, {
+    ...{ groupId, longestFailingMs: 500, awayMs: 100 },
+    begin: async () => {
+      joined++
+      throw new Error('store is down')
+    },
+    ready: async () => {
+      asked++
+      if (!isUp) throw new Error('store is down')
+    },
+  })
+  await eventually('that it was asked again and again', () => asked > 8, 30_000)
+  const before = joined
+  await eventually('more of that', () => asked > 16)
+  assert.equal(joined, before)
+  isUp = true
+  await eventually('another try', () => joined > before)
+  await sick.stop()
+})
+
+test('while one batch is in hand, what comes for other partitions is handled, and then what follows it', async (t) => {
+  const topic = await newTopic(2)
+  const publish = publisher(t)
+  const [one = '', other = ''] = await keysOfPartitions(t, 2)
+  const store = new Store()
+  const { promise: done, resolve: finish } = Promise.withResolvers<void>()
+  consume(t, topic, store, {
+    handler: async (batch) => {
+      if (batch.records.some(({ value }) => String(value) === 'slow')) await done
+      await store.take(batch)
+    },
+  })
+  await publish(topic, ['slow'], one)
+  for (const text of ['a', 'b', 'c']) {
+    await publish(topic, [text], other)
+    await eventually(`${text} of the other partition`, () => store.texts.includes(text), 30_000)
+  }
+  await publish(topic, ['next'], one)
+  finish()
+  await eventually('what follows', () => store.texts.includes('next'), 30_000)
+  assert.deepEqual(store.texts, ['a', 'b', 'c', 'slow', 'next'])
+})
+
 test('a member keeps its partitions while one always fails and the others are quiet, if its store answers', async (t) => {
   const topic = await newTopic(2)
   const publish = publisher(t)

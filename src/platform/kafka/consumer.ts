@@ -12,6 +12,18 @@ export interface Consumption {
 
 const AWAY_MS = 10_000
 
+/** A member that cannot work would take partitions from those that can, each time it joins. */
+async function pauseUntilReady({ ready, awayMs = AWAY_MS, sign }: ConsumeOptions, signal: AbortSignal) {
+  for (let isReady = false; !isReady && !signal.aborted; ) {
+    await pause(awayMs, signal)
+    sign?.()
+    isReady = await (ready?.() ?? Promise.resolve()).then(
+      () => true,
+      () => false,
+    )
+  }
+}
+
 /**
  * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. It commits offsets
  * to Kafka only to show lag. KafkaJS stops for good after some failures, so every crash of any kind leads to a new
@@ -33,7 +45,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
             { err: error, groupId: options.groupId },
             'left the group, so that others get the partitions',
           )
-          await pause(options.awayMs ?? AWAY_MS, abort.signal)
+          await pauseUntilReady(options, abort.signal)
           continue
         }
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)

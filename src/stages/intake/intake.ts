@@ -111,17 +111,12 @@ export class Intake {
 
   /** Never rejects: the promise of each slice does. */
   async #run(some: readonly Waiting[]): Promise<void> {
-    const [only, ...others] = some
-    if (only && others.length === 0) {
-      await this.#alone(only.slice).then(only.resolve, only.reject)
-    } else {
-      const outcome = await this.#together(some.map(({ slice }) => slice))
-      for (const { slice, resolve, reject } of some) {
-        if (outcome === 'stored') resolve()
-        else if (outcome !== 'one by one') reject(outcome.error)
-        // Beside the lanes, so that slices which take long hold up no others.
-        else void this.#fewAlone(() => this.#alone(slice)).then(resolve, reject)
-      }
+    const outcome = await this.#together(some.map(({ slice }) => slice))
+    for (const { slice, resolve, reject } of some) {
+      if (outcome === 'stored') resolve()
+      else if (outcome !== 'one by one') reject(outcome.error)
+      // Beside the lanes, so that slices which take long hold up no others.
+      else void this.#fewAlone(() => this.#alone(slice)).then(resolve, reject)
     }
     this.#running--
     this.#begin()

@@ -193,6 +193,30 @@ test('a slice that takes long holds up no other for longer than a moment', async
   await first
 })
 
+test('two slices that fail, and then take long alone, hold up no third', async (t) => {
+  const { process, db, intakeOn, states } = await world(t)
+  const over = Promise.withResolvers<void>()
+  let begun = 0
+  const slow = intakeOn({
+    ...db,
+    transaction: async (name, work) => {
+      begun++
+      if (begun === 1 || begun === 3) await db.run(sql<object>`select 1 / 0`, {})
+      if (begun === 2 || begun === 4) await over.promise
+      return db.transaction(name, work)
+    },
+  })
+  const both: Promise<void>[] = []
+  for (const partition of [0, 1]) {
+    both.push(process(partition, {}, slow))
+    while (begun < 2 * both.length) await new Promise(setImmediate)
+  }
+  await process(2, {}, slow)
+  assert.deepEqual(await states(), ['p2 queued'])
+  over.resolve()
+  await Promise.all(both)
+})
+
 test('while the database does not answer, each partition is told, and none is stored', async (t) => {
   const { all, db, intakeOn, positions } = await world(t)
   const gone = connectDatabase({
