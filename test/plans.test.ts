@@ -12,7 +12,7 @@ import { countRepeatedOfPayins, countUnmovedOfPayins, storeTransitions } from '.
 import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../src/ledger/sql/utrs.ts'
 import { migrate } from '../src/ledger/tables/migrate.ts'
 import { SHARDS } from '../src/messages/messages.ts'
-import { unlisted, withOtherEnd } from '../src/operators/restore/sql/read-back-published.ts'
+import { notOwn, unlisted, withOtherEnd } from '../src/operators/restore/sql/read-back-published.ts'
 import {
   dueQuestions as duePayinQuestions,
   endedLeases,
@@ -332,14 +332,15 @@ const HOT: Hot[] = [
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),
   hot('wakeDispatch', wakeDispatch, { merchantIds }),
   hot('withOtherEnd', withOtherEnd, {
-    merchantIds,
-    payoutIds,
-    states: each(() => 'failed'),
-    utrs: each(() => null),
-    agentpayOrderIds: each(() => null),
-    versions: each(() => 1),
+    published: payoutKeys.map((key) => ({ ...key, status: 'paid' as const, version: 2 })),
   }),
-  hot('unlisted', unlisted, { merchantIds, payoutIds }),
+  {
+    ...hot('notOwn', notOwn, {
+      published: payoutKeys.map((key) => ({ ...key, version: 2, toState: 'paid' as const, at: 0 })),
+    }),
+    most: READ_AT_MOST * USES,
+  },
+  hot('unlisted', unlisted, { payouts: payoutKeys }),
   hot('takePublished', takePublished, { merchantIds, payoutIds, lacked: true }),
   hot('keepPaidAt', keepPaidAt, { paid: each((n) => ({ merchantId: 'acme', payoutId: `p${n}`, at: 0 })) }),
 ]

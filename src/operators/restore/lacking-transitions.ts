@@ -23,13 +23,12 @@ export async function lackedOf<Each extends PassedTransition>(
   told: readonly Each[],
 ): Promise<Each[]> {
   if (told.length === 0) return []
-  const places = await db.run(notOwn, {
-    merchantIds: told.map(({ merchantId }) => merchantId),
-    payoutIds: told.map(({ payoutId }) => payoutId),
-    versions: told.map(({ transition }) => transition.version),
-    states: told.map(({ transition }) => transition.toState),
-    ats: told.map(({ transition }) => transition.at),
-  })
+  const published = told.map(({ merchantId, payoutId, transition }) => ({
+    merchantId,
+    payoutId,
+    ...transition,
+  }))
+  const places = await db.run(notOwn, { published })
   return places.map(({ place }) => told[place - 1] as Each)
 }
 

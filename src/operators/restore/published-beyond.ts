@@ -68,9 +68,7 @@ function versions(db: Database): Comparison {
         if (!known || known.transition.version < each.transition.version) highest.set(keyOf(each), each)
       }
       const [beyond] = await db.run(lacksPublished, {
-        merchantIds: [...highest.values()].map(({ merchantId }) => merchantId),
-        payoutIds: [...highest.values()].map(({ payoutId }) => payoutId),
-        versions: [...highest.values()].map(({ transition }) => transition.version),
+        payouts: [...highest.values()].map((each) => ({ ...each, published: each.transition.version })),
       })
       if (beyond) return versionInWords(beyond)
       const [other] = await lackedOf(db, page)

@@ -58,13 +58,14 @@ export class OtherEnds {
     this.#unseen.clear()
     if (ended.length === 0) return
     const { db } = this.#ledger
-    const each = ended.flatMap((payout) => latestOf(payout.published).map((end) => ({ ...payout, end })))
-    const places = await db.run(withOtherEnd, {
-      merchantIds: each.map(({ merchantId }) => merchantId),
-      payoutIds: each.map(({ payoutId }) => payoutId),
-      states: each.map(({ end }) => end?.status ?? null),
-      versions: each.map(({ published: { highest } }) => highest),
-    })
+    const each = ended.flatMap((payout) =>
+      latestOf(payout.published).map((end) => ({
+        ...payout,
+        status: end?.status ?? null,
+        version: payout.published.highest,
+      })),
+    )
+    const places = await db.run(withOtherEnd, { published: each })
     const told = ended.flatMap((each) =>
       transitionsOf(each.published).map((transition) => ({ ...each, transition })),
     )

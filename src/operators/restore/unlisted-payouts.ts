@@ -41,25 +41,18 @@ export class UnlistedPayouts {
     const messages = this.#unseen
     this.#unseen = []
     const { db } = this.#ledger
-    const keys = [...new Map(messages.map((message) => [keyOf(message), message])).values()]
-    const wanted = {
-      merchantIds: keys.map(({ merchantId }) => merchantId),
-      payoutIds: keys.map(({ payoutId }) => payoutId),
-    }
-    if (keys.length === 0 || (await db.run(unlisted, wanted)).length === 0) return
-    const merchantIds = [...new Set(wanted.merchantIds)].sort()
+    const payouts = [...new Map(messages.map((message) => [keyOf(message), message])).values()]
+    if (payouts.length === 0 || (await db.run(unlisted, { payouts })).length === 0) return
+    const merchantIds = [...new Set(payouts.map(({ merchantId }) => merchantId))].sort()
     await readBack(db, async (tx) => {
       await tx.run(lockForCancels, { merchantIds, alone: merchantIds.map(() => true) })
-      const places = await tx.run(unlisted, wanted)
-      const lacking = new Set(places.map(({ place }) => keyOf(keys[place - 1] as UnlistedMessage)))
+      const found = await tx.run(unlisted, { payouts })
+      const lacking = new Set(found.map(keyOf))
       await storePublished(
         tx,
         messages.filter((message) => lacking.has(keyOf(message))),
       )
-      for (const { place, late } of places) {
-        const { merchantId, payoutId } = keys[place - 1] as UnlistedMessage
-        if (late) this.#late.set(keyOf({ merchantId, payoutId }), { merchantId, payoutId })
-      }
+      for (const { late, ...key } of found) if (late) this.#late.set(keyOf(key), key)
     })
   }
 }

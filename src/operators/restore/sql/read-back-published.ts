@@ -1,5 +1,8 @@
+import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
+import type { State } from '../../../domain/payout/states.ts'
+import type { PublishedTransition } from '../../../domain/restore/published-story.ts'
 import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
@@ -30,12 +33,11 @@ export const keepRecalled = sql<
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * The places, from 1, of the payouts that the ledger lacks, or stored after the list was made (`late`): both are on no list, and
- * have not ended.
+ * The payouts that the ledger lacks, or stored after the list was made (`late`): both are on no list, and have not ended.
  */
-export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { place: number; late: boolean }>`
-  select wanted.place::int, known.open is not null as late
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) with ordinality as wanted (merchant_id, payout_id, place)
+export const unlisted = sql<{ payouts: readonly PayoutKey[] }, PayoutKey & { late: boolean }>`
+  select wanted.*, known.open is not null as late
+  from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
   left join lateral (
     select ${isOpen} as open from payouts
     where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
@@ -52,12 +54,11 @@ export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { pl
  * others may share the topics, and what a recovery has found before.
  */
 export const lacksPublished = sql<
-  { merchantIds: string[]; payoutIds: string[]; versions: number[] },
-  { merchantId: string; payoutId: string; published: number; version: number | null }
+  { payouts: readonly (PayoutKey & { published: number })[] },
+  PayoutKey & { published: number; version: number | null }
 >`
-  select wanted.merchant_id, wanted.payout_id, wanted.published, p.version
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[])
-    as wanted (merchant_id, payout_id, published)
+  select wanted.*, p.version
+  from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text', published: 'int' } }} wanted
   join merchants m on m.merchant_id = wanted.merchant_id
   left join lateral (
     select version from payouts
@@ -77,50 +78,56 @@ export const lacksPublished = sql<
  * the history that is kept, but for submissions (attempts are kept) and payments. For paid payouts only ends and submissions.
  */
 export const notOwn = sql<
-  { merchantIds: string[]; payoutIds: string[]; versions: number[]; states: string[]; ats: Instant[] },
+  { published: readonly (PayoutKey & Pick<PublishedTransition, 'version' | 'toState' | 'at'>)[] },
   { place: number }
 >`
-  select told.place::int
+  select wanted.place
   from (
-    select merchant_id, payout_id, version, state, to_timestamp(at / 1000) as at, place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'ats'}::float8[])
-      with ordinality as told (merchant_id, payout_id, version, state, at, place)
-  ) told
+    select merchant_id, payout_id, version, to_state as state, to_timestamp(at / 1000) as at, n::int as place
+    from ${{
+      rows: 'published',
+      columns: { merchantId: 'text', payoutId: 'text', version: 'int', toState: 'text', at: 'float8' },
+      ordered: true,
+    }} given
+  ) wanted
   cross join lateral (
     select state, date_trunc('milliseconds', paid_at) as paid_at from payouts
-    where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
     offset 0
   ) p
   cross join lateral (
-    select bool_or(h.version is not null and h.from_state is null) or min(h.at) <= told.at as is_kept,
-      bool_or(h.to_state = told.state
-        and coalesce(h.published_at = told.at, h.version = told.version)) as is_own
+    select bool_or(h.version is not null and h.from_state is null) or min(h.at) <= wanted.at as is_kept,
+      bool_or(h.to_state = wanted.state
+        and coalesce(h.published_at = wanted.at, h.version = wanted.version)) as is_own
     from history h
-    where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
+    where h.merchant_id = wanted.merchant_id and h.payout_id = wanted.payout_id
   ) story
   where not coalesce(story.is_own, false) and case
-    when told.state = 'submitting' then not exists (
+    when wanted.state = 'submitting' then not exists (
       select from attempts a
-      where a.merchant_id = told.merchant_id and a.payout_id = told.payout_id
-        and date_trunc('milliseconds', a.claimed_at) = told.at
+      where a.merchant_id = wanted.merchant_id and a.payout_id = wanted.payout_id
+        and date_trunc('milliseconds', a.claimed_at) = wanted.at
       offset 0
     )
-    when told.state = 'paid' and p.state = 'paid' then p.paid_at <> told.at
-    when p.state = 'paid' and told.state not in ('failed', 'rejected', 'cancelled') then false
+    when wanted.state = 'paid' and p.state = 'paid' then p.paid_at <> wanted.at
+    when p.state = 'paid' and wanted.state not in ('failed', 'rejected', 'cancelled') then false
     else story.is_kept
   end`
 
 /** The places, from 1, of the payouts that ended otherwise than published, or below the published version. */
 export const withOtherEnd = sql<
-  { merchantIds: string[]; payoutIds: string[]; states: (string | null)[]; versions: number[] },
+  { published: readonly (PayoutKey & { status: State | null; version: number })[] },
   { place: number }
 >`
-  select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'versions'}::int[])
-    with ordinality as published (merchant_id, payout_id, state, version, place)
+  select published.n::int as place
+  from ${{
+    rows: 'published',
+    columns: { merchantId: 'text', payoutId: 'text', status: 'text', version: 'int' },
+    ordered: true,
+  }} published
   cross join lateral (
     select state, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
-  where p.state in ('paid', 'failed', 'rejected', 'cancelled') and (p.state <> published.state or p.version < published.version)`
+  where p.state in ('paid', 'failed', 'rejected', 'cancelled') and (p.state <> published.status or p.version < published.version)`
