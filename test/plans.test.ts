@@ -12,7 +12,7 @@ import { countRepeatedOfPayins, countUnmovedOfPayins, storeTransitions } from '.
 import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../src/ledger/sql/utrs.ts'
 import { migrate } from '../src/ledger/tables/migrate.ts'
 import { SHARDS } from '../src/messages/messages.ts'
-import { notOwn, unlisted, withOtherEnd } from '../src/operators/restore/sql/read-back-published.ts'
+import { notOwn, unlisted } from '../src/operators/restore/sql/read-back-published.ts'
 import {
   dueQuestions as duePayinQuestions,
   endedLeases,
@@ -331,9 +331,6 @@ const HOT: Hot[] = [
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),
   hot('wakeDispatch', wakeDispatch, { merchantIds }),
-  hot('withOtherEnd', withOtherEnd, {
-    published: payoutKeys.map((key) => ({ ...key, status: 'paid' as const, version: 2 })),
-  }),
   {
     ...hot('notOwn', notOwn, {
       published: payoutKeys.map((key) => ({ ...key, version: 2, toState: 'paid' as const, at: 0 })),

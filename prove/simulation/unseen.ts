@@ -6,8 +6,6 @@ export const UNSEEN: Readonly<Record<string, string>> = {
   'topic id': 'its Kafka keeps one log for ever, and no topic is made again',
   'time limits of statements':
     'its database answers at once or not at all, over no connection that could stay open',
-  'published ends compared':
-    'its people decide as it is at the gateway, so that hardly any payout comes to two ends over a restore',
   'ends of payins read back': 'it has no payins',
   'faulty commands held while fenced': 'none of its commands breaks a rule',
   'no failure while fenced':

@@ -4,7 +4,7 @@ import { run } from '../../src/cli/failure.ts'
 import { WITHOUT } from './safeguards.ts'
 
 /**
- * `payoutd recover` without one of its safeguards: `node prove/without/recover-without.ts 'published ends compared'
+ * `payoutd recover` without one of its safeguards: `node prove/without/recover-without.ts 'own history compared'
  * --by …`.
  */
 const [node = '', program = '', name = '', ...args] = process.argv

@@ -10,7 +10,7 @@ import { openDetails, sealDetails } from '../../src/ledger/encrypted-details.ts'
 import { lockFences } from '../../src/ledger/sql/fenced-merchants.ts'
 import { fenceEvery } from '../../src/ledger/sql/server-identity.ts'
 import { appendOutbox, storeTransitions } from '../../src/ledger/sql/store.ts'
-import { notOwn, withOtherEnd } from '../../src/operators/restore/sql/read-back-published.ts'
+import { notOwn } from '../../src/operators/restore/sql/read-back-published.ts'
 import { behindPublished } from '../../src/payins/sql/published.ts'
 import type { Standing } from '../../src/platform/kafka/offsets.ts'
 import { type Publisher, RefusedByKafka } from '../../src/platform/kafka/producer.ts'
@@ -301,10 +301,6 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'no failure while fenced': {
     about: 'the gateway’s report ends a payout as failed while nobody knows what the ledger lacks',
     put: judging({ whileFenced: (decision) => decision }),
-  },
-  'published ends compared': {
-    about: 'a recovery ignores ends that differ from the published ones',
-    put: finding(withOtherEnd, notOwn),
   },
   'own history compared': {
     about: 'a recovery goes by versions to tell what was published from what the ledger did itself',

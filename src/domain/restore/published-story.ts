@@ -91,12 +91,6 @@ function bothOf(known: PublishedEnd, end: PublishedEnd): PublishedEnd {
   return { ...fuller, asEvent: known.asEvent || end.asEvent, asResult: known.asResult || end.asResult }
 }
 
-/** The ends under the highest version that has one, which may be several stories' ends; null: there is none. */
-export function latestOf({ ends }: Pick<Published, 'ends'>): (PublishedEnd | null)[] {
-  const highest = Math.max(...ends.map(({ version }) => version))
-  return ends.length === 0 ? [null] : ends.filter(({ version }) => version === highest)
-}
-
 /** All published transitions, each once, in the order of publication, including an end that only a result shows. */
 export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
   const each: PublishedTransition[] = []

@@ -4,7 +4,6 @@ import { otherEnds, sentSince } from '../../domain/restore/published-otherwise.t
 import {
   addPublished,
   lackedEnds,
-  latestOf,
   nothingPublished,
   type Published,
   type PublishedMessage,
@@ -15,16 +14,14 @@ import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storeRecalled } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { lackedOf, passedBy } from './lacking-transitions.ts'
-import { withOtherEnd } from './sql/read-back-published.ts'
 
 type EndedPayout = PayoutKey & { published: Published }
 
 const PAGE = 1_000
 
 /**
- * Collects what was published of payouts that have ended in the ledger. The published end may be another one, or have a higher
- * version: the ledger lost it, and then the gateway, a person or the clock brought a new end. Compares a page at a time, so that
- * it holds only what differs.
+ * Collects what was published of payouts that have ended in the ledger. The published end may be another one: the ledger lost it,
+ * and then the gateway, a person or the clock brought a new end. Compares a page at a time, so that it holds only what differs.
  */
 export class OtherEnds {
   readonly #ledger: Ledger
@@ -45,8 +42,7 @@ export class OtherEnds {
   }
 
   /**
-   * Call this once everything was read. Returns the payouts with another published end, a higher published version, or a
-   * published transition that their own story lacks.
+   * Call this once everything was read. Returns the payouts with a published transition that their own story lacks.
    */
   async differing(): Promise<EndedPayout[]> {
     await this.#compare()
@@ -56,26 +52,11 @@ export class OtherEnds {
   async #compare(): Promise<void> {
     const ended = [...this.#unseen.values()]
     this.#unseen.clear()
-    if (ended.length === 0) return
-    const { db } = this.#ledger
-    const each = ended.flatMap((payout) =>
-      latestOf(payout.published).map((end) => ({
-        ...payout,
-        status: end?.status ?? null,
-        version: payout.published.highest,
-      })),
-    )
-    const places = await db.run(withOtherEnd, { published: each })
-    const told = ended.flatMap((each) =>
+    const transitions = ended.flatMap((each) =>
       transitionsOf(each.published).map((transition) => ({ ...each, transition })),
     )
-    for (const differing of [
-      ...places.map(({ place }) => each[place - 1] as EndedPayout),
-      ...(await lackedOf(db, told)),
-    ]) {
-      const { merchantId, payoutId, published } = differing
-      this.#differing.set(keyOf(differing), { merchantId, payoutId, published })
-    }
+    for (const { transition, ...payout } of await lackedOf(this.#ledger.db, transitions))
+      this.#differing.set(keyOf(payout), payout)
   }
 }
 

@@ -1,7 +1,6 @@
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-import type { State } from '../../../domain/payout/states.ts'
 import type { PublishedTransition } from '../../../domain/restore/published-story.ts'
 import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
@@ -91,7 +90,7 @@ export const notOwn = sql<
     }} given
   ) wanted
   cross join lateral (
-    select state, date_trunc('milliseconds', paid_at) as paid_at from payouts
+    select state, version, date_trunc('milliseconds', paid_at) as paid_at from payouts
     where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
     offset 0
   ) p
@@ -102,7 +101,7 @@ export const notOwn = sql<
     from history h
     where h.merchant_id = wanted.merchant_id and h.payout_id = wanted.payout_id
   ) story
-  where not coalesce(story.is_own, false) and case
+  where not coalesce(story.is_own, false) and (p.version < wanted.version or case
     when wanted.state = 'submitting' then not exists (
       select from attempts a
       where a.merchant_id = wanted.merchant_id and a.payout_id = wanted.payout_id
@@ -112,22 +111,4 @@ export const notOwn = sql<
     when wanted.state = 'paid' and p.state = 'paid' then p.paid_at <> wanted.at
     when p.state = 'paid' and wanted.state not in ('failed', 'rejected', 'cancelled') then false
     else story.is_kept
-  end`
-
-/** The places, from 1, of the payouts that ended otherwise than published, or below the published version. */
-export const withOtherEnd = sql<
-  { published: readonly (PayoutKey & { status: State | null; version: number })[] },
-  { place: number }
->`
-  select published.n::int as place
-  from ${{
-    rows: 'published',
-    columns: { merchantId: 'text', payoutId: 'text', status: 'text', version: 'int' },
-    ordered: true,
-  }} published
-  cross join lateral (
-    select state, version from payouts
-    where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
-    offset 0
-  ) p
-  where p.state in ('paid', 'failed', 'rejected', 'cancelled') and (p.state <> published.status or p.version < published.version)`
+  end)`
