@@ -28,8 +28,8 @@ export async function storeAnomalies(
   anomalies: readonly Anomaly[],
 ): Promise<{ messages: OutboxRow[]; otherwise: { merchantId: string; payoutId: string }[] }> {
   if (anomalies.length === 0) return { messages: [], otherwise: [] }
-  const told = together(anomalies.map((anomaly) => ({ id: anomalyId(anomaly), anomaly, times: 1 })))
-  const shown = together(await bounded(tx, told))
+  const distinct = together(anomalies.map((anomaly) => ({ id: anomalyId(anomaly), anomaly, times: 1 })))
+  const shown = together(await bounded(tx, distinct))
   // In one order, so that two transactions with the same anomalies wait for one another instead of deadlocking.
   shown.sort((a, b) => (a.id < b.id ? -1 : 1))
   const kept = await tx.run(keepAnomalies, {

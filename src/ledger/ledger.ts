@@ -11,7 +11,7 @@ import { mapKey } from '../platform/map-key.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
 import { shareOf } from '../platform/postgres/shares.ts'
 import { storeAnomalies } from './anomalies.ts'
-import { BEYOND_UNMOVED, completes, tellOnce } from './evidence/repeats.ts'
+import { BEYOND_UNMOVED, completes, recordOnce } from './evidence/repeats.ts'
 import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
 import { lockFences, recoveringMerchants } from './sql/fenced-merchants.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
@@ -89,8 +89,8 @@ export async function storeArrivals(
   ledger: Ledger,
   arrivals: readonly { payout: Payout; faults: Fault[] }[],
 ): Promise<void> {
-  const told = arrivals.filter(({ payout }) => payout.version > 0)
-  const transitions = told.map(({ payout, faults }) => ({
+  const published = arrivals.filter(({ payout }) => payout.version > 0)
+  const transitions = published.map(({ payout, faults }) => ({
     payout,
     from: null,
     source: faults.length > 0 ? ('VALIDATION' as const) : ('COMMAND' as const),
@@ -123,7 +123,7 @@ export async function storeDecisions(
   for (const { before, after } of changes) {
     if (after !== before) last.set(keyOf(after), after)
   }
-  const history = await untold(tx, changes)
+  const history = await needingEntry(tx, changes)
   const withUtr = named(changes, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
   anomalies.push(...(await utrsOfTwo(tx, 'payout', withUtr)))
   const shown = await storeAnomalies(tx, ledger, anomalies)
@@ -183,15 +183,15 @@ export async function storePayouts(tx: Transaction, payouts: readonly Payout[]):
  * Returns the changes that still need a history entry: all with a transition or evidence. If some evidence moved nothing, and
  * so may be stored already, writes the entries itself and returns none.
  */
-async function untold(tx: Transaction, changes: readonly Change[]): Promise<Change[]> {
-  const said = changes.filter((change) => isTransition(change) || change.exchange !== null)
-  if (said.every(isTransition)) return said
-  await tellOnce(said, {
+async function needingEntry(tx: Transaction, changes: readonly Change[]): Promise<Change[]> {
+  const entries = changes.filter((change) => isTransition(change) || change.exchange !== null)
+  if (entries.every(isTransition)) return entries
+  await recordOnce(entries, {
     unmovedBy: (change) => (isTransition(change) ? null : unmovedBy(change)),
     beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
     kept: (room) => tx.run(countUnmovedOfPayouts, room),
-    tell: async (fresh) => {
+    insert: async (fresh) => {
       await tx.run(insertHistory, { history: fresh.map((each) => historyRow(each, tx.now)) })
     },
   })

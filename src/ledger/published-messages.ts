@@ -84,7 +84,7 @@ export async function storeRecalled(
   await tx.run(insertHistory, {
     history: lost.map((each) => ({ ...historyRow(each), exchange: json(READ_BACK) })),
   })
-  await tellPassed(tx, all)
+  await recordPassed(tx, all)
   await storePayouts(
     tx,
     all.map(({ recalled }) => recalled.after),
@@ -118,10 +118,10 @@ export async function storeRecalled(
     }),
   )
   const doubts = all.flatMap(({ recalled }) => recalled.doubts)
-  const told = all.map(({ before, recalled: { after } }) => ({
+  const changes = all.map(({ before, recalled: { after } }) => ({
     ...{ before, after, source: 'OPERATOR' as const, exchange: null },
   }))
-  const withUtr = named(told, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
+  const withUtr = named(changes, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
   const ofTwo = (await utrsOfTwo(tx, 'payout', withUtr)).map((anomaly) => ({ anomaly }))
   await storeDecisions(tx, ledger, [...doubts, ...ofTwo])
   // The anomalies may have been read back before.
@@ -133,7 +133,7 @@ export async function storeRecalled(
 }
 
 /** Keeps transitions whose version the ledger has since used for another one, as entries that moved nothing. */
-async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
+async function recordPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
   const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
   if (passed.length === 0) return
   await tx.run(insertHistory, {
@@ -165,10 +165,10 @@ export async function tellLostResult(
   { topics, encode }: Ledger,
 ): Promise<void> {
   const { merchantId, payoutId } = payout
-  const untold = await tx.run(takeUntold, { merchantId, payoutId })
+  const unpublished = await tx.run(takeUntold, { merchantId, payoutId })
   await storeOutbox(
     tx,
-    untold.flatMap(({ source, endedAt }) =>
+    unpublished.flatMap(({ source, endedAt }) =>
       messagesAbout({ payout, from: null, source, faults, at: endedAt ?? tx.now }, topics, encode).filter(
         ({ topic }) => topic === topics.results,
       ),

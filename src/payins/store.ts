@@ -1,7 +1,7 @@
 import type { Payin, PayinChange, PayinDecision } from '../domain/payin/payin.ts'
 import { isEnd } from '../domain/payin/states.ts'
 import type { Anomaly } from '../domain/payout/payout.ts'
-import { BEYOND_UNMOVED, completes, tellOnce } from '../ledger/evidence/repeats.ts'
+import { BEYOND_UNMOVED, completes, recordOnce } from '../ledger/evidence/repeats.ts'
 import { named, utrsOfTwo } from '../ledger/evidence/utr-of-two.ts'
 import { type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
 import { countRepeatedOfPayins, countUnmovedOfPayins } from '../ledger/sql/store.ts'
@@ -43,8 +43,8 @@ export async function storePayins(
 ): Promise<void> {
   const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
   await update(tx, changes)
-  const told = changes.filter((each) => isTransition(each) || each.exchange !== null)
-  const entries = told.map((each) => ({
+  const recorded = changes.filter((each) => isTransition(each) || each.exchange !== null)
+  const entries = recorded.map((each) => ({
     version: isTransition(each) ? each.after.version : null,
     from: each.before.state,
     payin: each.after,
@@ -52,12 +52,12 @@ export async function storePayins(
     exchange: each.exchange,
     stays: completes(each.before, each.after, ['payOrderId', 'paidAt', 'utr']),
   }))
-  await tellOnce(entries, {
+  await recordOnce(entries, {
     unmovedBy: (entry) => (entry.version === null ? unmovedBy(entry) : null),
     beyond: (entry) => ({ ...entry, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
     kept: (room) => tx.run(countUnmovedOfPayins, room),
-    tell: (entries) => insertHistory(tx, entries),
+    insert: (entries) => insertHistory(tx, entries),
   })
   const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))
   await storeOutbox(

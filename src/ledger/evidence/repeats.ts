@@ -52,22 +52,25 @@ type RepeatStore<Entry> = {
   /** Counts up the reports that are kept already, and returns their places, from 1. */
   count: (repeated: Repeated) => Promise<{ place: number }[]>
   kept: (room: Room) => Promise<KeptCount[]>
-  tell: (entries: Entry[]) => Promise<void>
+  insert: (entries: Entry[]) => Promise<void>
 }
 
 /**
  * Writes the history. Evidence that moved nothing is written once and then counted, so that tables do not grow. Reports beyond
  * MOST_UNMOVED are counted in one entry per source and state.
  */
-export async function tellOnce<Entry>(entries: readonly Entry[], keeping: RepeatStore<Entry>): Promise<void> {
-  const beyond = await tellWithin(entries, keeping, (fresh) => withoutRoom(fresh, keeping))
-  if (beyond.length > 0) await tellWithin(beyond.map(keeping.beyond), keeping, async () => new Set())
+export async function recordOnce<Entry>(
+  entries: readonly Entry[],
+  keeping: RepeatStore<Entry>,
+): Promise<void> {
+  const beyond = await recordWithin(entries, keeping, (fresh) => withoutRoom(fresh, keeping))
+  if (beyond.length > 0) await recordWithin(beyond.map(keeping.beyond), keeping, async () => new Set())
 }
 
 /** Returns the entries that `findBeyond` finds among those not kept yet, each as often as it was reported. */
-async function tellWithin<Entry>(
+async function recordWithin<Entry>(
   entries: readonly Entry[],
-  { unmovedBy, count, tell }: RepeatStore<Entry>,
+  { unmovedBy, count, insert }: RepeatStore<Entry>,
   findBeyond: (fresh: readonly RepeatedEntry<Entry>[]) => Promise<ReadonlySet<RepeatedEntry<Entry>>>,
 ): Promise<Entry[]> {
   const said = new Map<string, RepeatedEntry<Entry>>()
@@ -88,11 +91,11 @@ async function tellWithin<Entry>(
   }
   const fresh = all.filter((each) => !known.has(each))
   const beyond = fresh.length > 0 ? await findBeyond(fresh) : new Set<RepeatedEntry<Entry>>()
-  const untold = entries.filter((entry, i) => {
+  const unrecorded = entries.filter((entry, i) => {
     const each = said.get(places[i] ?? '')
     return !each || (each.entry === entry && !known.has(each) && !beyond.has(each))
   })
-  if (untold.length > 0) await tell(untold)
+  if (unrecorded.length > 0) await insert(unrecorded)
   const again = fresh.flatMap((each) =>
     each.times > 1 && !beyond.has(each) ? [{ ...each, times: each.times - 1 }] : [],
   )

@@ -89,7 +89,7 @@ export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
       ...{ merchantId: 'text', payoutId: 'text', version: 'int', fromState: 'text', toState: 'text' },
       ...{ reason: 'text', source: 'text', exchange: 'jsonb', publishedAt: 'float8' },
     },
-  }} told`
+  }} entries`
 
 /**
  * Counts up evidence that moved nothing if the same is kept already. Returns the places, from 1, of what it counted. The payout
@@ -178,5 +178,5 @@ export const storeTransitions = sql<{
   history: readonly HistoryRow[]
   messages: readonly MessageRow[]
 }>`
-  with moved as (${updatePayouts}), told as (${insertHistory})
+  with moved as (${updatePayouts}), recorded as (${insertHistory})
   ${appendOutbox}`

@@ -52,7 +52,7 @@ test('the role that runs payoutd can store commands, claim, apply evidence, paus
   const [claimed] = wave
   assert.ok(claimed)
   const { payout } = claimed
-  const heard = {
+  const unmoved = {
     change: { before: payout, after: payout, source: 'QUERY' as const, exchange: { note: 'slow' } },
   }
   const odd = {
@@ -61,7 +61,7 @@ test('the role that runs payoutd can store commands, claim, apply evidence, paus
       ...{ kind: 'amount-mismatch', detail: 'another', source: 'QUERY' as const },
     },
   }
-  for (let i = 0; i < 2; i++) await db.transaction('test', (tx) => storeDecisions(tx, ledger, [heard, odd]))
+  for (let i = 0; i < 2; i++) await db.transaction('test', (tx) => storeDecisions(tx, ledger, [unmoved, odd]))
   const who = { merchantId: 'acme', by: 'asha', reason: 'a trial' }
   await pauseMerchant(db, { ...who, feeEstimate: null })
   await resumeMerchant(db, who)

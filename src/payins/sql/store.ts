@@ -39,11 +39,11 @@ export type PayinHistoryRow = Omit<HistoryRow, 'payoutId' | 'publishedAt'> & { p
 
 export const insertPayinHistory = sql<{ history: readonly PayinHistoryRow[] }>`
   insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)
-  select told.*, case when version is null then ${saidHash} end
+  select entries.*, case when version is null then ${saidHash} end
   from ${{
     rows: 'history',
     columns: {
       ...{ merchantId: 'text', payinId: 'text', version: 'int', fromState: 'text', toState: 'text' },
       ...{ reason: 'text', source: 'text', exchange: 'jsonb' },
     },
-  }} told`
+  }} entries`

@@ -36,7 +36,7 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
     end
     on conflict do nothing
     returning true
-  ), told as (
+  ), outcome as (
     select is_known, exists (select from kept) or exists (
       select from kept_callbacks
       where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
@@ -45,10 +45,10 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
     from asked
   ), lost as (
     insert into lost_callbacks (merchant_id, kind, order_no)
-    select ${'merchantId'}, ${'kind'}, ${'orderNo'} from told where is_known and not is_kept
+    select ${'merchantId'}, ${'kind'}, ${'orderNo'} from outcome where is_known and not is_kept
     on conflict (merchant_id, kind, order_no) do update set ask_at = now(), not_found = 0
   )
-  select is_known, is_kept from told`
+  select is_known, is_kept from outcome`
 
 /** Kept callbacks of these merchants, in the order in which they came, after the given one. */
 export const keptCallbacks = sql<
