@@ -23,7 +23,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
 import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, WARM } from './merchant-gate.ts'
+import { canChangePace, WARM } from './merchant-gate.ts'
 import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
@@ -298,11 +298,11 @@ describe('payoutd does not send a payout that somebody changed in the database:'
     await ledger.db.run(changes['the amount'], {})
     await claim(ledger, options())
     assert.deepEqual(await ledger.db.run(amounts, {}), [taken])
-    const told = await Promise.all(
+    const published = await Promise.all(
       (await ledger.db.run(messages, {})).map(({ value }) => codec.decode(value)),
     )
-    assert.equal(told.length, 3)
-    for (const each of told) {
+    assert.equal(published.length, 3)
+    for (const each of published) {
       assert.ok(each.kind === 'decoded')
       const { amount = taken?.amount } = each.value as { amount?: bigint }
       assert.equal(amount, taken?.amount)
@@ -361,7 +361,7 @@ describe('an answer', () => {
   const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<ApplyOutcome> => ({
     ...(await attemptOf(ledger, payoutId)),
     answer,
-    tell: isWorthTelling(
+    tell: canChangePace(
       { amount: paise(10_000n), answer },
       { warmUp: WARM, consecutiveFailures: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
     ),

@@ -18,7 +18,7 @@ import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
 import type { Aside, OpenedDetails } from './claim-candidates.ts'
-import { isWorthTelling, type PaceLimits } from './merchant-gate.ts'
+import { canChangePace, type PaceLimits } from './merchant-gate.ts'
 import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
 import { RefusedClaims } from './refused-claims.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
@@ -308,7 +308,7 @@ export class Dispatch {
           ...made,
           amount,
           answer,
-          tell: isWorthTelling({ amount, answer }, found),
+          tell: canChangePace({ amount, answer }, found),
         })
       } finally {
         if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)

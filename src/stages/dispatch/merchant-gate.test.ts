@@ -5,9 +5,9 @@ import { paise } from '../../domain/money.ts'
 import {
   afterAnswers,
   type CircuitState,
+  canChangePace,
   covered,
   gate,
-  isWorthTelling,
   type MerchantFunds,
   type PaceLimits,
   rateAfter,
@@ -174,7 +174,7 @@ describe('what answers do to the pace', () => {
       NOW,
     )
   const worthTelling = (answer: ApplyAnswer, found: CircuitState) =>
-    isWorthTelling({ amount: HUNDRED, answer }, found)
+    canChangePace({ amount: HUNDRED, answer }, found)
 
   test('good answers end the canary, and payoutd expects their fee from then on', () => {
     const one = after(circuit({ warmUp: 0, feeEstimate: paise(0) }), [good])

@@ -236,7 +236,7 @@ const calm = (circuit: CircuitState): CircuitState => ({
 type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
 
 /** Whether an answer may change the pace that a claim found, so that it must be written to the merchant's row. */
-export function isWorthTelling(answered: Answered, found: Watched): boolean {
+export function canChangePace(answered: Answered, found: Watched): boolean {
   const { kind } = answered.answer
   if (found.warmUp < WARM || found.consecutiveFailures > 0 || found.circuitOpened > 0) return true
   if (kind === 'accepted') return otherFees(found, answered) !== null

@@ -17,7 +17,7 @@ import { afterAnswers } from './merchant-gate.ts'
 import { attemptsMade } from './sql/claim.ts'
 import { lockFunds, saveCircuit } from './sql/funds.ts'
 
-/** The answer to one apply call. `tell`: it may change the merchant's pace (see `isWorthTelling`). */
+/** The answer to one apply call. `tell`: it can change the merchant's pace (see `canChangePace`). */
 export type ApplyOutcome = {
   merchantId: string
   payoutId: string

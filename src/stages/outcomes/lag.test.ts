@@ -47,7 +47,7 @@ test('the lag of one merchant’s callbacks is reported even if that of another 
   let turn: Promise<number> | undefined
   await whileHeld(db, holdLag, async () => {
     turn = report.turn()
-    await eventually('bolt to be told of', async () => (await db.run(lags, {})).length === 2)
+    await eventually('bolt to be reported', async () => (await db.run(lags, {})).length === 2)
   })
   await turn
   slowest = new Map()

@@ -4,7 +4,7 @@ import { shareOf } from '../../platform/postgres/shares.ts'
 import { reportLag } from './sql/lag.ts'
 
 const EVERY_MS = 500
-const WORTH_TELLING_MS = 100
+const WORTH_REPORTING_MS = 100
 
 export type LagReportDeps = {
   /** By merchant, the longest wait of a callback, in ms. */
@@ -17,7 +17,7 @@ export type LagReportDeps = {
 /** Reports to dispatch, each merchant by itself, how far this process is behind with its callbacks. */
 export class LagReport {
   readonly #deps: LagReportDeps
-  #told = new Set<string>()
+  #reported = new Set<string>()
 
   constructor(deps: LagReportDeps) {
     this.#deps = deps
@@ -26,22 +26,22 @@ export class LagReport {
   /** Returns how many ms to wait before the next turn. */
   async turn(): Promise<number> {
     const behind = new Map(
-      [...this.#deps.endpoint.slowestMs()].filter(([, lagMs]) => lagMs >= WORTH_TELLING_MS),
+      [...this.#deps.endpoint.slowestMs()].filter(([, lagMs]) => lagMs >= WORTH_REPORTING_MS),
     )
-    const merchantIds = [...new Set([...this.#told, ...behind.keys()])]
-    await Promise.all(merchantIds.map((merchantId) => this.#tell(merchantId, behind.get(merchantId) ?? 0)))
+    const merchantIds = [...new Set([...this.#reported, ...behind.keys()])]
+    await Promise.all(merchantIds.map((merchantId) => this.#report(merchantId, behind.get(merchantId) ?? 0)))
     return EVERY_MS
   }
 
   /** If a report fails, the next turn repeats it. */
-  async #tell(merchantId: string, lagMs: number): Promise<void> {
+  async #report(merchantId: string, lagMs: number): Promise<void> {
     const { db, processId, log } = this.#deps
     try {
       await shareOf(db, merchantId).write('report lag', reportLag, { processId, merchantId, lagMs })
-      if (lagMs === 0) this.#told.delete(merchantId)
-      else this.#told.add(merchantId)
+      if (lagMs === 0) this.#reported.delete(merchantId)
+      else this.#reported.add(merchantId)
     } catch (error) {
-      this.#told.add(merchantId)
+      this.#reported.add(merchantId)
       log.error({ err: error, merchantId }, 'cannot measure how far callbacks of this merchant are behind')
     }
   }

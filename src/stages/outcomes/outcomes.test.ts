@@ -410,9 +410,9 @@ describe('the callback endpoint', () => {
     }
     await applyEvidenceBatch(payouts.slice(0, 23).map(report), outcomeDeps)
     await applyEvidenceBatch(payouts.slice(23).map(report), outcomeDeps)
-    const told = await ledger.db.run(oddUtrs, {})
-    assert.equal(told.length, 19)
-    const last = told.filter(({ detail }) =>
+    const reported = await ledger.db.run(oddUtrs, {})
+    assert.equal(reported.length, 19)
+    const last = reported.filter(({ detail }) =>
       detail.endsWith('; 20 have it now, and payoutd reports no more of them'),
     )
     assert.equal(last.length, 1)
@@ -667,13 +667,13 @@ describe('the poller', () => {
       const query = `${callbackQuery(paidFields(payout, over), merchant.key)}${unsigned}`
       const read = readerOf(merchant, parsePayoutCallback)(query)
       assert.ok(read.kind === 'verified')
-      const heard = {
+      const evidence = {
         merchantId: 'acme',
         mchOrderNo: payout.orderNo,
         source: 'CALLBACK',
         ...read.report,
       } as const
-      await applyEvidenceBatch([heard], outcomeDeps)
+      await applyEvidenceBatch([evidence], outcomeDeps)
     }
     const doubtful = [() => call({ remark: 'a&b' }), () => call({}, '&zone=')]
     for (const each of doubtful) {

@@ -92,10 +92,10 @@ test('a due payout that the database refuses is one anomaly, however often payou
     await poller.turn()
     await poller.drain()
   }
-  const told = { kind: 'not-stored', source: 'CLOCK', times: 2 }
+  const anomaly = { kind: 'not-stored', source: 'CLOCK', times: 2 }
   assert.deepEqual(await ledger.db.run(anomalies, {}), [
-    { ...told, payoutId: 'refused1' },
-    { ...told, payoutId: 'refused2' },
+    { ...anomaly, payoutId: 'refused1' },
+    { ...anomaly, payoutId: 'refused2' },
   ])
 })
 

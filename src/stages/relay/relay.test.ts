@@ -60,7 +60,7 @@ async function write(tx: Transaction, keys: readonly string[]): Promise<void> {
   }
 }
 
-const told = (log = silentLogger) => ({
+const telemetry = (log = silentLogger) => ({
   published: new Metrics().counter('published_total', 'test', ['topic']),
   refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
   heartbeats: new Heartbeats(),
@@ -78,7 +78,7 @@ function relayOf(
     publisherOf: () => ({ publish }),
     owner: randomUUID(),
     shards: SHARDS,
-    ...told(log),
+    ...telemetry(log),
   })
 }
 
@@ -207,9 +207,9 @@ test('a publish that fails loses nothing: the next turn publishes the same messa
   await untilPublished(ledger.db, relay)
   assert.equal(sent[0]?.length, 5)
   assert.deepEqual(sent[1], sent[0])
-  const told = lines.map((line) => JSON.parse(line))
+  const logged = lines.map((line) => JSON.parse(line))
   assert.deepEqual(
-    told.map(({ topic, err, failures }) => [topic, err?.message, failures]),
+    logged.map(({ topic, err, failures }) => [topic, err?.message, failures]),
     [
       ['events', 'broker is down', undefined],
       ['events', undefined, 1],
@@ -285,7 +285,7 @@ test('after the database was away, a relay publishes at once', async (t) => {
 test('a topic that fails while Kafka answers takes no shard from its relay, however long nothing else is published', async (t) => {
   const { db } = await relaying(t)
   const relay = new Relay({
-    ...{ db, ping: async () => undefined, owner: randomUUID(), shards: SHARDS, ...told() },
+    ...{ db, ping: async () => undefined, owner: randomUUID(), shards: SHARDS, ...telemetry() },
     publisherOf: (topic) => ({ publish: topic === 'missing' ? isOver : async () => undefined }),
   })
   const put = (topic: string) =>
@@ -326,7 +326,7 @@ test('a message that Kafka refuses is put aside and logged, and stops neither it
     publisherOf: () => publisher,
     owner: randomUUID(),
     shards: SHARDS,
-    ...told(log),
+    ...telemetry(log),
   })
 
   const large = Buffer.alloc(9_000, 'secret')
@@ -459,7 +459,7 @@ test('a missing topic waits by itself: others are published, and it is once it e
   const relay = new Relay({
     ...{ db, ping: async () => undefined, owner: randomUUID(), shards: SHARDS },
     publisherOf: (topic) => publishers.of(topic),
-    ...told(log),
+    ...telemetry(log),
   })
   const rowsOf = (topic: string, version: string) =>
     KEYS.map((key) => message(topic, key, Buffer.from(version)))
