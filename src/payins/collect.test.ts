@@ -99,7 +99,7 @@ test('a creation may leave only while the lease, by either clock, has enough lef
 test('each end is one result, with the amount in paise and an id that no repeat changes', async (t) => {
   const { ledger, codec, create, outcomeDeps } = await payinLedger(t)
   const payin = await create('order-7')
-  const heard = {
+  const evidence = {
     merchantId: 'acme',
     payinId: payin.payinId,
     source: 'QUERY',
@@ -110,7 +110,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
   } as const
   const say = (status: 'failed' | 'paid' | 'pending') =>
     applyPayinEvidenceBatch(
-      [{ ...heard, answer: { kind: 'known', report: report(payin, status) } }],
+      [{ ...evidence, answer: { kind: 'known', report: report(payin, status) } }],
       outcomeDeps,
     )
   await say('pending')

@@ -28,7 +28,7 @@ const TABLE: QueryPolicy = {
   confirmations: 2,
   resendWhenAbsent: true,
 }
-const exchange = { note: 'as heard' }
+const exchange = { note: 'as received' }
 const CHECKOUT = {
   payMethod: 'urlJump',
   payUrl: 'https://pay.example.in/1',
@@ -169,80 +169,80 @@ describe('the answer to a creation', () => {
 })
 
 describe('a report of the gateway', () => {
-  const hear = (payin: Payin, said: PayinReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+  const applied = (payin: Payin, said: PayinReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
     applyEvidence(payin, said, source, TABLE, NOW)
 
   test('paid ends a payin in any state but paid, even one that failed or expired', () => {
     for (const state of PAYIN_STATES.filter((state) => state !== 'paid')) {
-      const { utr, paidAt, payOrderId, dueAt } = moved(hear(given(state), report('paid')), 'paid')
+      const { utr, paidAt, payOrderId, dueAt } = moved(applied(given(state), report('paid')), 'paid')
       assert.deepEqual([utr, paidAt, payOrderId, dueAt], ['632611200001', NOW - 1_000, 'PO1', null])
     }
   })
 
   test('nothing undoes paid: failed is then a contradiction, another UTR an anomaly, and anything else changes nothing', () => {
     const paid = given('paid', { utr: 'N632611200001', paidAt: NOW })
-    anomalous(hear(paid, report('failed')), 'contradiction')
-    anomalous(hear(paid, report('paid', { utr: '999' })), 'utr-mismatch')
+    anomalous(applied(paid, report('failed')), 'contradiction')
+    anomalous(applied(paid, report('paid', { utr: '999' })), 'utr-mismatch')
     const same = [report('paid', { utr: 'n632611200001' }), report('paid', { utr: null })]
     for (const said of [report('pending', { utr: '999' }), ...same]) {
-      const after = stayed(hear(paid, said))
+      const after = stayed(applied(paid, said))
       assert.deepEqual([after.utr, after.dueAt], ['N632611200001', NOW])
     }
   })
 
   describe('that is in doubt, whatever it says,', () => {
     const doubts = ['of-a-request', 'several-readings', 'unsigned-parameters'] as const
-    const heard = (payin: Payin, doubt: (typeof doubts)[number]) =>
-      hear(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
+    const inDoubt = (payin: Payin, doubt: (typeof doubts)[number]) =>
+      applied(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
 
     test('makes payoutd ask at once, even about a payin that had ended, and changes nothing else, except that it may show an order', () => {
       for (const doubt of doubts) {
         for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
           const before = given(state, { dueAt: NOW + HOUR })
           const orderShown = doubt !== 'of-a-request' && !isEnd(state)
-          assert.deepEqual(stayed(heard(before, doubt)), { ...before, orderShown, dueAt: NOW })
+          assert.deepEqual(stayed(inDoubt(before, doubt)), { ...before, orderShown, dueAt: NOW })
           const ended = given(state, { dueAt: null, queries: 1 })
-          const asked = stayed(heard(ended, doubt))
+          const asked = stayed(inDoubt(ended, doubt))
           assert.deepEqual(asked, { ...ended, orderShown, dueAt: NOW })
         }
         const creating = given('creating', { orderShown: doubt !== 'of-a-request' })
-        assert.deepEqual(stayed(heard(given('creating'), doubt)), creating)
-        assert.deepEqual(stayed(heard(given('paid'), doubt)), given('paid'))
+        assert.deepEqual(stayed(inDoubt(given('creating'), doubt)), creating)
+        assert.deepEqual(stayed(inDoubt(given('paid'), doubt)), given('paid'))
       }
     })
 
     test('keeps the first wait between two queries', () => {
       const [first] = TABLE.queryAfterMs as [number]
       const justAsked = given('open', { askedAt: NOW - 1, dueAt: NOW + HOUR })
-      assert.equal(stayed(heard(justAsked, 'unsigned-parameters')).dueAt, NOW - 1 + first)
+      assert.equal(stayed(inDoubt(justAsked, 'unsigned-parameters')).dueAt, NOW - 1 + first)
     })
 
     test('is an anomaly if the signed text has another reading', () => {
-      anomalous(heard(given('open'), 'several-readings'), 'ambiguous-callback')
-      assert.ok(!('anomaly' in heard(given('open'), 'unsigned-parameters')))
+      anomalous(inDoubt(given('open'), 'several-readings'), 'ambiguous-callback')
+      assert.ok(!('anomaly' in inDoubt(given('open'), 'unsigned-parameters')))
     })
   })
 
   test('a second paid report adds a UTR that the first left out; a report with another status adds none', () => {
-    assert.equal(stayed(hear(given('paid'), report('paid'))).utr, '632611200001')
-    const { utr, paidAt } = stayed(hear(given('paid'), report('pending', { utr: '999', paidAt: NOW })))
+    assert.equal(stayed(applied(given('paid'), report('paid'))).utr, '632611200001')
+    const { utr, paidAt } = stayed(applied(given('paid'), report('pending', { utr: '999', paidAt: NOW })))
     assert.deepEqual([utr, paidAt], [null, null])
   })
 
   test('with an unlisted status is an anomaly and no end: it goes to a person once the time is over', () => {
     const odd = report('unlisted', { unlisted: 'status 5' })
     for (const state of PAYIN_STATES) {
-      const decision = hear(given(state), odd)
+      const decision = applied(given(state), odd)
       anomalous(decision, 'unlisted-status')
       if (isEnd(state)) assert.ok(!('change' in decision))
       else assert.deepEqual(stayed(decision), given(state, { orderShown: true }))
     }
-    const again = hear(given('open'), odd, 'QUERY')
+    const again = applied(given('open'), odd, 'QUERY')
     assert.ok('anomaly' in again && again.anomaly.detail.includes('status 5'))
     assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
     for (const state of ['open', 'unknown'] as const)
-      assert.equal(moved(hear(given(state, { expiresAt: NOW }), odd, 'QUERY'), 'review').reason, 'expired')
-    assert.equal(stayed(hear(given('expired', { queries: 9 }), odd, 'QUERY')).dueAt, NOW + HOUR)
+      assert.equal(moved(applied(given(state, { expiresAt: NOW }), odd, 'QUERY'), 'review').reason, 'expired')
+    assert.equal(stayed(applied(given('expired', { queries: 9 }), odd, 'QUERY')).dueAt, NOW + HOUR)
   })
 
   describe('that names a payment and does not call it paid', () => {
@@ -257,24 +257,24 @@ describe('a report of the gateway', () => {
     test('is an anomaly and goes to a person, and from then on only "paid" or a person ends the payin', () => {
       for (const said of naming) {
         for (const state of ['creating', 'unknown', 'open'] as const) {
-          const decision = hear(given(state, { expiresAt: NOW }), said, 'QUERY')
+          const decision = applied(given(state, { expiresAt: NOW }), said, 'QUERY')
           anomalous(decision, 'payment-named')
           const inReview = moved(decision, 'review')
           assert.deepEqual([inReview.reason, inReview.dueAt], ['payment-named', NOW + 3_000])
           for (const later of [report('pending'), report('failed'), ...naming])
-            assert.equal(stayed(hear(inReview, later, 'QUERY')).reason, 'payment-named')
-          moved(hear(inReview, report('paid')), 'paid')
+            assert.equal(stayed(applied(inReview, later, 'QUERY')).reason, 'payment-named')
+          moved(applied(inReview, report('paid')), 'paid')
           const resolved = resolve(inReview, { kind: 'failed' }, { by: 'asha', reason: 'no money' }, NOW)
           assert.equal(resolved?.after.state, 'failed')
         }
-        assert.equal(stayed(hear(given('review', { reason: 'expired' }), said)).reason, 'payment-named')
+        assert.equal(stayed(applied(given('review', { reason: 'expired' }), said)).reason, 'payment-named')
       }
     })
 
     test('is an anomaly about a payin that had ended unpaid', () => {
       for (const said of naming) {
-        anomalous(hear(given('expired'), said), 'payment-named')
-        const asked = hear(given('failed', { queries: 9 }), said, 'QUERY')
+        anomalous(applied(given('expired'), said), 'payment-named')
+        const asked = applied(given('failed', { queries: 9 }), said, 'QUERY')
         anomalous(asked, 'payment-named')
         assert.equal(stayed(asked).dueAt, NOW + HOUR)
       }
@@ -283,25 +283,25 @@ describe('a report of the gateway', () => {
 
   test('failed ends a payin with the gateway’s reason', () => {
     for (const state of ['creating', 'unknown', 'open', 'review'] as const) {
-      assert.equal(moved(hear(given(state), report('failed')), 'failed').reason, 'payer declined')
+      assert.equal(moved(applied(given(state), report('failed')), 'failed').reason, 'payer declined')
     }
-    stayed(hear(given('expired'), report('failed')))
+    stayed(applied(given('expired'), report('failed')))
   })
 
   test('pending proves that the gateway has the order', () => {
     for (const state of ['creating', 'unknown', 'review'] as const) {
-      assert.equal(moved(hear(given(state), report('pending')), 'open').payOrderId, 'PO1')
+      assert.equal(moved(applied(given(state), report('pending')), 'open').payOrderId, 'PO1')
     }
-    const waiting = stayed(hear(given('open'), report('pending'), 'QUERY'))
+    const waiting = stayed(applied(given('open'), report('pending'), 'QUERY'))
     assert.deepEqual([waiting.queries, waiting.dueAt], [1, NOW + 9_000])
   })
 
   test('a query that finds it unpaid after its time makes it expire; a callback does not', () => {
     const old = given('open', { expiresAt: NOW })
-    assert.equal(moved(hear(old, report('pending'), 'QUERY'), 'expired').dueAt, NOW + HOUR)
-    stayed(hear(old, report('pending'), 'CALLBACK'))
+    assert.equal(moved(applied(old, report('pending'), 'QUERY'), 'expired').dueAt, NOW + HOUR)
+    stayed(applied(old, report('pending'), 'CALLBACK'))
     assert.equal(
-      stayed(hear(given('open', { expiresAt: NOW + 5 }), report('pending'), 'QUERY')).dueAt,
+      stayed(applied(given('open', { expiresAt: NOW + 5 }), report('pending'), 'QUERY')).dueAt,
       NOW + 5,
     )
   })
@@ -309,7 +309,7 @@ describe('a report of the gateway', () => {
   test('after an unpaid end, payoutd looks again after an hour, then ever later, for a week after its time', () => {
     for (const state of ['expired', 'failed'] as const) {
       const status = state === 'failed' ? 'failed' : 'pending'
-      const ended = moved(hear(given('open', { expiresAt: NOW }), report(status), 'QUERY'), state)
+      const ended = moved(applied(given('open', { expiresAt: NOW }), report(status), 'QUERY'), state)
       const afterHours: number[] = []
       for (let payin = ended; payin.dueAt !== null; ) {
         afterHours.push((payin.dueAt - NOW) / HOUR)
@@ -321,22 +321,25 @@ describe('a report of the gateway', () => {
 
   test('with another amount, currency or platform number it ends nothing', () => {
     const open = given('open')
-    anomalous(hear(open, report('paid', { amount: paise(49_900n) })), 'amount-mismatch')
-    anomalous(hear(open, report('paid', { amount: null })), 'amount-mismatch')
-    anomalous(hear(open, report('paid', { currency: 'USD' })), 'currency-mismatch')
-    anomalous(hear(open, report('paid', { payOrderId: 'PO2' })), 'order-id-mismatch')
-    moved(hear(open, report('paid', { currency: null, payOrderId: null })), 'paid')
+    anomalous(applied(open, report('paid', { amount: paise(49_900n) })), 'amount-mismatch')
+    anomalous(applied(open, report('paid', { amount: null })), 'amount-mismatch')
+    anomalous(applied(open, report('paid', { currency: 'USD' })), 'currency-mismatch')
+    anomalous(applied(open, report('paid', { payOrderId: 'PO2' })), 'order-id-mismatch')
+    moved(applied(open, report('paid', { currency: null, payOrderId: null })), 'paid')
   })
 
   test('that does not fit, as the answer to a query, is queried again until the payin’s time is over', () => {
     const other = report('pending', { amount: paise(49_900n) })
-    const again = hear(given('open'), other, 'QUERY')
+    const again = applied(given('open'), other, 'QUERY')
     assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
     for (const state of ['open', 'unknown'] as const) {
-      assert.equal(moved(hear(given(state, { expiresAt: NOW }), other, 'QUERY'), 'review').reason, 'expired')
+      assert.equal(
+        moved(applied(given(state, { expiresAt: NOW }), other, 'QUERY'), 'review').reason,
+        'expired',
+      )
     }
-    assert.equal(stayed(hear(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, NOW + HOUR)
-    assert.ok(!('change' in hear(given('paid', { dueAt: null }), report('failed'), 'QUERY')))
+    assert.equal(stayed(applied(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, NOW + HOUR)
+    assert.ok(!('change' in applied(given('paid', { dueAt: null }), report('failed'), 'QUERY')))
   })
 })
 
@@ -392,32 +395,32 @@ describe('a signed report that does not fit', () => {
 
 describe('a query that finds nothing', () => {
   type Nothing = Exclude<PayinQueryAnswer, { kind: 'known' }>
-  const hear = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
+  const applied = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
     recordNothingFound(payin, answer, { askedAt, isPresenceChecked }, TABLE, NOW)
 
   test('confirms absence after enough answers, after the grace period and with a presence check', () => {
-    const once = stayed(hear(given('unknown'), notFound))
+    const once = stayed(applied(given('unknown'), notFound))
     assert.deepEqual([once.notFoundCount, once.queries], [1, 1])
-    assert.equal(moved(hear(once, notFound), 'failed').reason, 'proved-absent')
+    assert.equal(moved(applied(once, notFound), 'failed').reason, 'proved-absent')
   })
 
   test('does not count within the grace period, without a presence check, or without an answer', () => {
     const almost = given('unknown', { notFoundCount: 1 })
-    assert.equal(stayed(hear({ ...almost, unknownSince: NOW - 4_999 }, notFound)).notFoundCount, 1)
-    assert.equal(stayed(hear(almost, notFound, false)).notFoundCount, 1)
-    assert.equal(stayed(hear(almost, silence)).notFoundCount, 1)
+    assert.equal(stayed(applied({ ...almost, unknownSince: NOW - 4_999 }, notFound)).notFoundCount, 1)
+    assert.equal(stayed(applied(almost, notFound, false)).notFoundCount, 1)
+    assert.equal(stayed(applied(almost, silence)).notFoundCount, 1)
   })
 
   test('does not count if payoutd asked within the grace period and the answer came after it', () => {
     const almost = given('unknown', { notFoundCount: 1, unknownSince: NOW - 5_000 })
-    assert.equal(stayed(hear(almost, notFound, true, NOW - 1)).notFoundCount, 1)
-    assert.equal(moved(hear(almost, notFound, true, NOW), 'failed').reason, 'proved-absent')
+    assert.equal(stayed(applied(almost, notFound, true, NOW - 1)).notFoundCount, 1)
+    assert.equal(moved(applied(almost, notFound, true, NOW), 'failed').reason, 'proved-absent')
   })
 
   test('about an order that the gateway had begins a grace period of its own, and only counts in a row', () => {
-    const doubted = stayed(hear(given('open'), notFound, true, NOW - 1))
+    const doubted = stayed(applied(given('open'), notFound, true, NOW - 1))
     assert.deepEqual([doubted.notFoundCount, doubted.unknownSince], [0, NOW - 1])
-    const later = stayed(hear({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
+    const later = stayed(applied({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
     assert.equal(later.notFoundCount, 1)
     const found = stayed(applyEvidence(later, report('pending'), 'QUERY', TABLE, NOW))
     assert.deepEqual([found.notFoundCount, found.unknownSince], [0, null])
@@ -425,32 +428,34 @@ describe('a query that finds nothing', () => {
 
   test('about an order that the gateway had named goes to a person', () => {
     assert.equal(
-      moved(hear(given('open', { notFoundCount: 1, unknownSince: NOW - 60_000 }), notFound), 'review').reason,
+      moved(applied(given('open', { notFoundCount: 1, unknownSince: NOW - 60_000 }), notFound), 'review')
+        .reason,
       'not-found',
     )
   })
 
   test('past the payin’s time goes to a person: nobody knows whether the payer paid', () => {
     for (const state of ['open', 'unknown'] as const) {
-      assert.equal(moved(hear(given(state, { expiresAt: NOW }), silence), 'review').reason, 'expired')
+      assert.equal(moved(applied(given(state, { expiresAt: NOW }), silence), 'review').reason, 'expired')
     }
   })
 
   test('in a new round about an ended payin is repeated once for each wait of the query policy, then for a week after its time', () => {
-    const first = stayed(hear(given('failed', { askedAnew: true }), notFound))
+    const first = stayed(applied(given('failed', { askedAnew: true }), notFound))
     assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
-    const last = stayed(hear({ ...first, queries: 2 }, notFound))
+    const last = stayed(applied({ ...first, queries: 2 }, notFound))
     assert.deepEqual([last.dueAt, last.askedAnew], [NOW + HOUR, false])
     const old = { ...last, expiresAt: NOW - 7 * 24 * HOUR }
-    assert.equal(stayed(hear(old, notFound)).dueAt, null)
-    assert.deepEqual(hear(given('paid'), silence), { nothing: true })
+    assert.equal(stayed(applied(old, notFound)).dueAt, null)
+    assert.deepEqual(applied(given('paid'), silence), { nothing: true })
   })
 
   test('about a payin in review is repeated every hour, once the query policy has no waits left', () => {
-    const fresh = moved(hear(given('open', { expiresAt: NOW, queries: 7 }), silence), 'review')
+    const fresh = moved(applied(given('open', { expiresAt: NOW, queries: 7 }), silence), 'review')
     assert.deepEqual([fresh.queries, fresh.dueAt], [8, NOW + 3_600_000])
-    for (const answer of [notFound, silence]) assert.equal(stayed(hear(fresh, answer)).dueAt, NOW + 3_600_000)
-    assert.equal(stayed(hear({ ...fresh, queries: 0, askedAnew: true }, silence)).dueAt, NOW + 9_000)
+    for (const answer of [notFound, silence])
+      assert.equal(stayed(applied(fresh, answer)).dueAt, NOW + 3_600_000)
+    assert.equal(stayed(applied({ ...fresh, queries: 0, askedAnew: true }, silence)).dueAt, NOW + 9_000)
   })
 })
 

@@ -23,10 +23,10 @@ async function world(t: TestContext) {
     ledger,
     async callBack(status: 'paid' | 'failed', utr?: string) {
       const said = report(payin, status)
-      const told = { ...said, utr: utr ?? said.utr, mchId: '1000100', backType: null, channelCode: null }
+      const reported = { ...said, utr: utr ?? said.utr, mchId: '1000100', backType: null, channelCode: null }
       const { payinId } = payin
-      const heard = { merchantId: 'acme', payinId, source: 'CALLBACK' as const, report: told }
-      await applyPayinEvidenceBatch([{ ...heard, accountIds: [ACCOUNT.accountId] }], outcomeDeps)
+      const evidence = { merchantId: 'acme', payinId, source: 'CALLBACK' as const, report: reported }
+      await applyPayinEvidenceBatch([{ ...evidence, accountIds: [ACCOUNT.accountId] }], outcomeDeps)
     },
     async restore() {
       await db.run(setBack, {})
@@ -44,15 +44,15 @@ async function world(t: TestContext) {
       })
     },
     now: async () => (await db.run(storedPayins, {})).map(({ state, version }) => `${state} v${version}`)[0],
-    async told() {
-      const told: string[] = []
+    async published() {
+      const published: string[] = []
       for (const { value } of await results()) {
         const decoded = await codec.decode(value)
         assert.ok(decoded.kind === 'decoded')
         const { status, version } = decoded.value as { status: string; version: number }
-        told.push(`${status} v${version}`)
+        published.push(`${status} v${version}`)
       }
-      return told
+      return published
     },
     broken: () => db.run(brokenPayins, {}),
   }
@@ -63,9 +63,9 @@ test('payoutd takes over a published end that the ledger lost, without publishin
   await lost.callBack('failed')
   await lost.restore()
   assert.equal(await lost.recover(), 1)
-  assert.deepEqual([await lost.now(), await lost.told()], ['failed v3', ['FAILED v3']])
+  assert.deepEqual([await lost.now(), await lost.published()], ['failed v3', ['FAILED v3']])
   await lost.callBack('paid')
-  assert.deepEqual(await lost.told(), ['FAILED v3', 'PAID v4'])
+  assert.deepEqual(await lost.published(), ['FAILED v3', 'PAID v4'])
   assert.deepEqual(await lost.broken(), [])
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
@@ -76,7 +76,10 @@ test('payoutd publishes a payment again above a published failure if both had on
   await lost.restore()
   await lost.callBack('paid')
   await lost.recover()
-  assert.deepEqual([await lost.now(), await lost.told()], ['paid v4', ['FAILED v3', 'PAID v3', 'PAID v4']])
+  assert.deepEqual(
+    [await lost.now(), await lost.published()],
+    ['paid v4', ['FAILED v3', 'PAID v3', 'PAID v4']],
+  )
   assert.equal(await lost.recover(), 0)
 })
 
@@ -86,7 +89,10 @@ test('a published payment that the ledger lost wins over every later report of t
   await lost.restore()
   await lost.callBack('failed')
   await lost.recover()
-  assert.deepEqual([await lost.now(), await lost.told()], ['paid v4', ['PAID v3', 'FAILED v3', 'PAID v4']])
+  assert.deepEqual(
+    [await lost.now(), await lost.published()],
+    ['paid v4', ['PAID v3', 'FAILED v3', 'PAID v4']],
+  )
   assert.equal(await lost.recover(), 0)
 })
 
@@ -97,7 +103,10 @@ test('a published payment that the ledger lost wins over a failure that the ledg
   await lost.moveOn()
   await lost.callBack('failed')
   await lost.recover()
-  assert.deepEqual([await lost.now(), await lost.told()], ['paid v5', ['PAID v3', 'FAILED v4', 'PAID v5']])
+  assert.deepEqual(
+    [await lost.now(), await lost.published()],
+    ['paid v5', ['PAID v3', 'FAILED v4', 'PAID v5']],
+  )
   assert.equal(await lost.recover(), 0)
 })
 
@@ -107,7 +116,7 @@ test('payoutd takes over a late payment, published above the failure, with its v
   await lost.callBack('paid')
   await lost.restore()
   await lost.recover()
-  assert.deepEqual([await lost.now(), await lost.told()], ['paid v4', ['FAILED v3', 'PAID v4']])
+  assert.deepEqual([await lost.now(), await lost.published()], ['paid v4', ['FAILED v3', 'PAID v4']])
 })
 
 test('another UTR than the published one is an anomaly, and nothing changes', async (t) => {
@@ -136,7 +145,7 @@ test('another UTR than the published one is an anomaly, even if the ledger reach
   await lost.moveOn()
   await lost.callBack('paid', '632611209999')
   await lost.recover()
-  assert.deepEqual(await lost.told(), ['PAID v3', 'PAID v4'])
+  assert.deepEqual(await lost.published(), ['PAID v3', 'PAID v4'])
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
@@ -145,5 +154,5 @@ test('if nothing was lost nothing changes', async (t) => {
   await kept.callBack('failed')
   await kept.callBack('paid')
   assert.equal(await kept.recover(), 0)
-  assert.deepEqual([await kept.now(), await kept.told()], ['paid v4', ['FAILED v3', 'PAID v4']])
+  assert.deepEqual([await kept.now(), await kept.published()], ['paid v4', ['FAILED v3', 'PAID v4']])
 })

@@ -9,7 +9,7 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { mapKey } from '../platform/map-key.ts'
 import { type Codec, demandReadable } from '../platform/registry/codec.ts'
 import { behindPublished, hasEnd } from './sql/published.ts'
-import { keyOf, lockPayins, type PayinKey, storePayins, storeTold } from './store.ts'
+import { keyOf, lockPayins, type PayinKey, storePayins, storePublished } from './store.ts'
 
 type PublishedDeps = {
   ledger: Ledger
@@ -46,18 +46,22 @@ export async function readBackPayins(
     })
     for (const { place } of places) {
       const each = ended[place - 1] as EndedPayin
-      differing.set(whatIsTold(each), each)
+      differing.set(endKey(each), each)
     }
   }
   const { payinResults } = ledger.topics
   await readTopic(payinResults, async ({ key, value }) => {
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
     const decoded = demandReadable(await codec.decode(value), payinResults)
-    const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
-    if (!merchantIds.includes(told.merchantId)) return
-    const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }
+    const published = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
+    if (!merchantIds.includes(published.merchantId)) return
+    const end = {
+      ...published,
+      status: published.status.toLowerCase() as PayinEnd,
+      amount: paise(published.amount),
+    }
     // Paid wins, even under a version that the ledger has passed since it was set back.
-    const what = whatIsTold(end)
+    const what = endKey(end)
     const held = differing.has(what) ? differing : unseen
     // Of two with one event id, the first is the one that consumers took.
     if ((held.get(what)?.version ?? 0) < end.version) held.set(what, end)
@@ -70,7 +74,7 @@ export async function readBackPayins(
 }
 
 /** Which end it is: a payin may have ended unpaid and then been paid. */
-const whatIsTold = (end: EndedPayin): string =>
+const endKey = (end: EndedPayin): string =>
   mapKey(
     keyOf(end),
     end.status === 'paid' ? 'paid' : 'not paid',
@@ -91,12 +95,12 @@ function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
       await storeDecisions(tx, ledger, [recalled])
       return true
     }
-    const { after, told } = recalled
+    const { after, publish } = recalled
     // payoutd publishes an end that the ledger reached itself again with the recovery's operator as evidence.
     const source = after.state === state ? end.evidence : 'OPERATOR'
     const change = { before: payin, after, source, exchange: READ_BACK }
-    if (told) await storePayins(tx, ledger, [{ change }])
-    else await storeTold(tx, change)
+    if (publish) await storePayins(tx, ledger, [{ change }])
+    else await storePublished(tx, change)
     return true
   })
 }

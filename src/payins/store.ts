@@ -86,7 +86,7 @@ async function payinsOfOneUtr(
 }
 
 /** Stores a change of a locked payin without publishing it, because its end was published before. */
-export async function storeTold(tx: Transaction, change: PayinChange): Promise<void> {
+export async function storePublished(tx: Transaction, change: PayinChange): Promise<void> {
   const { before, after, source, exchange } = change
   await update(tx, [change])
   await insertHistory(tx, [{ version: after.version, from: before.state, payin: after, source, exchange }])

@@ -12,18 +12,18 @@ const declare = sql<{ files: number }>`
 test('the totals of a batch cover all its files, and list the first 20 one by one', async (t) => {
   const { db } = await freshDatabase(t)
   const batch = { merchantId: 'acme', batchId: 'nov' }
-  const told = async () => batchTotalsText(await batchTotals(db, batch)) ?? ''
-  assert.equal(await told(), '')
+  const totals = async () => batchTotalsText(await batchTotals(db, batch)) ?? ''
+  assert.equal(await totals(), '')
   await db.run(declare, { files: 2 })
   assert.equal(
-    await told(),
+    await totals(),
     'declared 3 of ₹3.00 in 2 files (a row that is in several files, such as a corrected one, counts in each): 1 of ₹1.00 (2026-11-21 12:01:00.000Z), 2 of ₹2.00 (2026-11-21 12:02:00.000Z), here 0 of ₹0.00',
   )
   await db.run(declare, { files: 23 })
   const { declared } = await batchTotals(db, batch)
   assert.deepEqual([declared.rows, declared.amount, declared.first.length], [276n, 27_600n, 20])
   assert.match(
-    await told(),
+    await totals(),
     /^declared 276 of ₹276\.00 in 23 files \([^)]+\): 1 of .*, 20 of ₹20\.00 \([^)]+\) and 3 more, here 0 of ₹0\.00$/,
   )
 })

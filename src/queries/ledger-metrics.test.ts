@@ -107,14 +107,14 @@ test('payins are counted by the state in which they wait, with the age of the ol
   await ledger.db.run(backdate, { payinId: first.payinId, seconds: 3_600 })
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
-  const told = async (state: string) => {
+  const payinsIn = async (state: string) => {
     const samples = await scrape(metrics)
     const of = (name: string) => samples.get(`payoutd_payins${name}{merchant="acme",state="${state}"}`) ?? NaN
     return { count: of(''), hours: Math.floor(of('_oldest_seconds') / 3_600) }
   }
-  assert.deepEqual(await told('open'), { count: 2, hours: 1 })
+  assert.deepEqual(await payinsIn('open'), { count: 2, hours: 1 })
   for (const state of ['creating', 'unknown', 'review']) {
-    assert.deepEqual(await told(state), { count: 0, hours: 0 }, state)
+    assert.deepEqual(await payinsIn(state), { count: 0, hours: 0 }, state)
   }
   const answer = { kind: 'known', report: report(first, 'paid') } as const
   const { merchantId, payinId } = first
@@ -126,7 +126,7 @@ test('payins are counted by the state in which they wait, with the age of the ol
     isPresenceChecked: false,
   } as const
   await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], outcomeDeps)
-  assert.deepEqual(await told('open'), { count: 1, hours: 0 })
+  assert.deepEqual(await payinsIn('open'), { count: 1, hours: 0 })
 })
 
 test('a pause, a fence and a balance show in the next scrape', async (t) => {
@@ -165,12 +165,12 @@ test('a scrape shows the age of the oldest snapshot that somebody keeps', async 
   const { ledger, config } = await merchant(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
-  const told = async () => (await scrape(metrics)).get('payoutd_snapshots_oldest_seconds') ?? NaN
+  const oldestSnapshot = async () => (await scrape(metrics)).get('payoutd_snapshots_oldest_seconds') ?? NaN
   await withSession(config.databaseUrl, async (dump) => {
     await dump.query('begin isolation level repeatable read; select 1')
-    const first = await told()
+    const first = await oldestSnapshot()
     assert.ok(first > 0)
-    assert.ok((await told()) > first)
+    assert.ok((await oldestSnapshot()) > first)
   })
 })
 

@@ -101,7 +101,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     for (const each of [outbox, refused, oldest, snapshots]) each.remove()
   }
 
-  function tell(row: LedgerGauges): void {
+  function report(row: LedgerGauges): void {
     outbox.set(row.outboxRows)
     refused.set(row.outboxRefused)
     oldest.set(row.outboxOldestSeconds)
@@ -135,7 +135,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
       rows = null
     }
     forget()
-    rows?.forEach(tell)
+    rows?.forEach(report)
     readable.set(Number(rows !== null))
   }
 }

@@ -11,10 +11,10 @@ import { count, table } from '../text/table.ts'
 /** A report for a person to read. `now` is for ages. */
 export function reportText(report: Report, now: Instant): string {
   const { run, listed, asked, firstTold, lastTold, totals } = report
-  const told = asked === listed ? '' : `, the gateway has answered about ${count(asked)}`
+  const answered = asked === listed ? '' : `, the gateway has answered about ${count(asked)}`
   return [
     `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
-    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${told}`,
+    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${answered}`,
     ...(firstTold === null || lastTold === null
       ? []
       : [`the gateway’s answers are from ${formatTime(firstTold)} to ${formatTime(lastTold)}`]),

@@ -49,9 +49,9 @@ function whyInReview(reason: string | null): string {
 
 /** Repeated reports of the same thing are one line. */
 function evidenceLines({ history, anomalies }: Evidence): string[] {
-  const told = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '')
+  const entries = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '')
   const runs: { first: Instant; last: Instant; count: number; text: string }[] = []
-  for (const { at, times, lastAt, text } of told.sort((a, b) => a.at - b.at)) {
+  for (const { at, times, lastAt, text } of entries.sort((a, b) => a.at - b.at)) {
     const last = lastAt ?? at
     const run = runs.at(-1)
     if (run?.text === text) Object.assign(run, { last, count: run.count + times })

@@ -40,8 +40,8 @@ function settled(
     const change = { before: payin, after: askSoon(there, queryPolicy, now), source }
     if (report.doubt === 'unsigned-parameters') return { change: { ...change, exchange } }
     const { kind, detail } = IN_DOUBT[report.doubt]
-    const told = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
-    return { ...told, change: { ...change, exchange: null } }
+    const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
+    return { ...decision, change: { ...change, exchange: null } }
   }
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
@@ -59,8 +59,8 @@ function settled(
     const isPayment = report.status === 'paid' || namesPayment(report)
     if (!isPayment || isEnd(payin.state) || isLeft(payin)) return odd(kind, detail)
     const after = askAnew(leftToPerson(shown(payin), PAYMENT_NAMED, now), queryPolicy, now)
-    const told = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
-    return { ...told, change: { before: payin, after, source, exchange: null } }
+    const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
+    return { ...decision, change: { before: payin, after, source, exchange: null } }
   }
   const payOrderId = payin.payOrderId ?? report.payOrderId
   const known = { ...payin, payOrderId, ...UNDOUBTED }
@@ -72,8 +72,8 @@ function settled(
   const stay = () => move(asked(known))
   if (report.status !== 'paid' && payin.state !== 'paid' && namesPayment(report)) {
     if (isEnd(payin.state) || isLeft(payin)) return odd(PAYMENT_NAMED, NAMED)
-    const told = anomaly(payin, source, PAYMENT_NAMED, withWhatItSays(NAMED, report), exchange)
-    return { ...told, ...move(askAnew(leftToPerson(known, PAYMENT_NAMED, now), queryPolicy, now)) }
+    const decision = anomaly(payin, source, PAYMENT_NAMED, withWhatItSays(NAMED, report), exchange)
+    return { ...decision, ...move(askAnew(leftToPerson(known, PAYMENT_NAMED, now), queryPolicy, now)) }
   }
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
   switch (payin.state) {
@@ -131,13 +131,15 @@ export function besides(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
-  const told = anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange)
-  if (isEnd(payin.state) || report.doubt === 'of-a-request') return told
+  const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange)
+  if (isEnd(payin.state) || report.doubt === 'of-a-request') return decision
   const isAlive = report.status !== 'failed' || namesPayment(report)
   const isNews = isAlive && payin.reason !== ORDER_BESIDES
   const there = isNews ? leftWithBesides(payin, queryPolicy, now) : shown(payin)
   const after = !isNews && source === 'QUERY' ? askedInVain(there, queryPolicy, now) : there
-  return after === payin ? told : { ...told, change: { before: payin, after, source, exchange: null } }
+  return after === payin
+    ? decision
+    : { ...decision, change: { before: payin, after, source, exchange: null } }
 }
 
 /** The same payin, which has not ended, after the gateway showed another order of it that may be alive. */

@@ -21,11 +21,11 @@ export type PublishedPayin = {
 }
 
 /**
- * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `told`: payoutd publishes
+ * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `publish`: payoutd publishes
  * it, because it published no such end, or none under the highest version. `anomaly`: the ledger cannot take the end over.
  * Null: the ledger already has it.
  */
-export type PayinReadBack = { after: Payin; told: boolean } | { anomaly: Anomaly } | null
+export type PayinReadBack = { after: Payin; publish: boolean } | { anomaly: Anomaly } | null
 
 /**
  * Takes over a published end that the ledger lacks. If the ledger has reached another end since, paid wins, whichever of the
@@ -42,14 +42,14 @@ export function readBackEnd(payin: Payin, end: PublishedPayin, now: Instant): Pa
       null,
     )
   if (end.amount !== payin.amount || end.currency !== payin.currency) return odd(', of another amount')
-  if (!isEnd(payin.state)) return { after: taken(payin, end, now), told: version <= payin.version }
+  if (!isEnd(payin.state)) return { after: taken(payin, end, now), publish: version <= payin.version }
   if (payin.state === status) {
     const sameUtr = utr === null || payin.utr === null || isSameUtr(utr, payin.utr)
     if (!sameUtr) return odd(` with UTR ${utr}, the ledger has UTR ${payin.utr}`)
-    return version > payin.version ? { after: taken(payin, end, now), told: false } : null
+    return version > payin.version ? { after: taken(payin, end, now), publish: false } : null
   }
-  if (status === 'paid') return { after: taken(payin, end, now), told: version <= payin.version }
-  return version < payin.version ? null : { after: { ...payin, version: version + 1 }, told: true }
+  if (status === 'paid') return { after: taken(payin, end, now), publish: version <= payin.version }
+  return version < payin.version ? null : { after: { ...payin, version: version + 1 }, publish: true }
 }
 
 function taken(

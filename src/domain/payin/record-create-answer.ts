@@ -23,10 +23,10 @@ export function recordCreate(
       const { payOrderId, payParams: checkout } = answer
       if (payin.payOrderId !== null && payin.payOrderId !== payOrderId) {
         const detail = `the creation says ${payOrderId}, but the payin has ${payin.payOrderId}`
-        const told = anomaly(payin, 'CREATE', ANOTHER_ORDER, detail, exchange)
-        if (isEnd(payin.state)) return told
+        const decision = anomaly(payin, 'CREATE', ANOTHER_ORDER, detail, exchange)
+        if (isEnd(payin.state)) return decision
         const after = leftWithBesides(payin, queryPolicy, now)
-        return { ...told, change: { before: payin, after, source: 'CREATE', exchange: null } }
+        return { ...decision, change: { before: payin, after, source: 'CREATE', exchange: null } }
       }
       if (payin.state === 'failed' && payin.payOrderId === null) {
         const detail = `the creation was accepted as ${payOrderId}, yet the payin is failed (${payin.reason})`

@@ -84,14 +84,14 @@ function settled(
       const failed = { ...ofItsOrder(payout, report), agentpayOrderId, reason }
       if (!mayBeOfAnother(payout, report))
         return change(payout, become(payout, 'failed', failed), source, exchange)
-      const heard = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
-      return change(payout, failedInDoubt(payout, heard, queryPolicy, now), source, exchange)
+      const evidence = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
+      return change(payout, failedInDoubt(payout, evidence, queryPolicy, now), source, exchange)
     }
     case 'pending':
     case 'processing': {
       if (isOfAnother(payout, report)) return odd(ANOTHER_ORDER, anotherOrderText(payout, report))
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
-      const told = {
+      const reported = {
         ...ofItsOrder(payout, report),
         orderBesides: payout.orderBesides || (hasEarlierOrders(payout) && isOfUnknown(payout, report)),
       }
@@ -101,13 +101,13 @@ function settled(
       return payout.state === 'processing'
         ? change(
             payout,
-            { ...payout, ...told, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
+            { ...payout, ...reported, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
             source,
             exchange,
           )
         : change(
             payout,
-            become(payout, 'processing', { ...told, orderShown: true, queries, dueAt }),
+            become(payout, 'processing', { ...reported, orderShown: true, queries, dueAt }),
             source,
             exchange,
           )
@@ -170,7 +170,7 @@ function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
 const itsOrder = (payout: Payout, report: OrderReport): string | null =>
   payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
 
-/** What a report of the same end tells that those before it left out, or that its order is alive. What was told stands. */
+/** The fields that earlier reports of the same end left out, or that its order is alive. What was reported before stands. */
 function completed(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Payout {
   const { status, agentpayOrderId, fee, utr } = report
   if (payout.state === 'failed') {
@@ -181,14 +181,16 @@ function completed(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QU
   }
   if (payout.state !== 'paid' || status !== 'success') return payout
   if (mayBePaidByAnother(payout) && namesAnother(payout, report)) return payout
-  const told = {
+  const fields = {
     agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,
     fee: payout.fee ?? fee,
     utr: payout.utr ?? utr,
   }
   const isNew =
-    told.agentpayOrderId !== payout.agentpayOrderId || told.fee !== payout.fee || told.utr !== payout.utr
-  return isNew ? { ...payout, ...told } : payout
+    fields.agentpayOrderId !== payout.agentpayOrderId ||
+    fields.fee !== payout.fee ||
+    fields.utr !== payout.utr
+  return isNew ? { ...payout, ...fields } : payout
 }
 
 /**
@@ -274,7 +276,7 @@ const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0, refu
  */
 function failedInDoubt(
   before: Payout,
-  heard: {
+  evidence: {
     failed: PayoutFields & { reason: string }
     ofAnother: boolean
     source: 'CALLBACK' | 'QUERY'
@@ -283,7 +285,7 @@ function failedInDoubt(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {
-  const { failed, ofAnother, source, askedAt } = heard
+  const { failed, ofAnother, source, askedAt } = evidence
   const payout = before.orderBesides && !ofAnother ? { ...before, doubted: true } : before
   const refusal = failed.reason
   if (!isAskedAbout(payout))

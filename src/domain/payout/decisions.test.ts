@@ -31,7 +31,7 @@ const TABLE: QueryPolicy = {
   resendWhenAbsent: true,
 }
 const NO_RESEND: QueryPolicy = { ...TABLE, resendWhenAbsent: false }
-const exchange = { note: 'as heard' }
+const exchange = { note: 'as received' }
 
 const given = (state: State, fields: Partial<Payout> = {}): Payout =>
   sentPayout({
@@ -109,7 +109,7 @@ function anomalous(decision: Decision, kind: string, words: string): void {
 }
 
 /** A decision that keeps the source and the exchange. */
-function heard(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
+function attributed(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
   if ('nothing' in decision) return decision
   const kept = 'anomaly' in decision ? decision.anomaly : decision.change
   assert.deepEqual([kept.source, kept.exchange], [source, said])
@@ -122,7 +122,7 @@ const submittedUnder = (versions: readonly number[]) =>
 
 describe('an answer to apply', () => {
   const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>
-    heard(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
+    attributed(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
 
   test('accepted: processing, with the platform order number and fee, and a query is planned', () => {
     const after = moved(record(given('submitting'), accepted), 'processing')
@@ -161,7 +161,7 @@ describe('an answer to apply', () => {
 
     const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
     const absent = (queryPolicy: QueryPolicy) =>
-      heard(
+      attributed(
         recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, queryPolicy, NOW + 5_000),
         'QUERY',
         exchange,
@@ -186,10 +186,11 @@ describe('an answer to apply', () => {
   test('refused over a connection that does not vouch: unknown; payoutd asks, and the gateway’s report decides', () => {
     const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
     assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
-    const heard = (status: OrderReport['status']) => applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
-    moved(heard('success'), 'paid')
-    assert.equal(moved(heard('failed'), 'failed').reason, 'account closed')
-    assert.equal(moved(heard('processing'), 'processing').refusal, null)
+    const queried = (status: OrderReport['status']) =>
+      applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
+    moved(queried('success'), 'paid')
+    assert.equal(moved(queried('failed'), 'failed').reason, 'account closed')
+    assert.equal(moved(queried('processing'), 'processing').refusal, null)
     const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
     const absent = recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, TABLE, NOW + 5_000)
     assert.equal(moved(absent, 'failed').reason, 'no such branch')
@@ -362,9 +363,9 @@ describe('an answer to apply', () => {
     const after = absorbed(record(given('paid'), accepted))
     assert.deepEqual([after.agentpayOrderId, after.fee], ['AP1', paise(500n)])
     assert.equal(absorbed(record(given('paid', { fee: paise(400n) }), accepted)).fee, 400n)
-    const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n) })
-    assert.deepEqual(absorbed(record(told, unknown)), told)
-    assert.deepEqual(absorbed(record(told, accepted)), told)
+    const complete = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n) })
+    assert.deepEqual(absorbed(record(complete, unknown)), complete)
+    assert.deepEqual(absorbed(record(complete, accepted)), complete)
   })
 
   test('accepted, after another order may have ended the payout: an anomaly, and the end stays as it is', () => {
@@ -384,19 +385,19 @@ describe('an answer to apply', () => {
     )
   })
 
-  for (const [known, told, named] of [
+  for (const [known, reported, named] of [
     [{ utr: '632611200001' }, { utr: null }, 'AP1'],
     [{ agentpayOrderId: 'AP1' }, { agentpayOrderId: null, utr: '632611200001' }, 'UTR 632611200001'],
   ] as const)
-    test(`paid ${JSON.stringify(told)}, perhaps of another order than the known payment ${JSON.stringify(known)}: an anomaly`, () => {
+    test(`paid ${JSON.stringify(reported)}, perhaps of another order than the known payment ${JSON.stringify(known)}: an anomaly`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
-      const decision = applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW)
+      const decision = applyEvidence(paid, report('success', reported), 'CALLBACK', TABLE, NOW)
       assert.ok(!('change' in decision))
       const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
       anomalous(decision, 'order-id-mismatch', said)
     })
 
-  for (const [known, told, named] of [
+  for (const [known, reported, named] of [
     [{ utr: '632611200001' }, {}, 'AP1'],
     [{ agentpayOrderId: 'AP2' }, { agentpayOrderId: null }, 'an order'],
     [
@@ -406,9 +407,9 @@ describe('an answer to apply', () => {
     ],
   ] as const)
     for (const several of [{ doubted: true }, { turnedAway: true }])
-      test(`a failure ${JSON.stringify(told)} of another order than was paid ${JSON.stringify({ ...known, ...several })} contradicts no payment: an anomaly that confirms no return`, () => {
+      test(`a failure ${JSON.stringify(reported)} of another order than was paid ${JSON.stringify({ ...known, ...several })} contradicts no payment: an anomaly that confirms no return`, () => {
         const paid = given('paid', { attempt: 2, ...several, ...known })
-        const decision = applyEvidence(paid, report('failed', told), 'CALLBACK', TABLE, NOW)
+        const decision = applyEvidence(paid, report('failed', reported), 'CALLBACK', TABLE, NOW)
         assert.ok(!('change' in decision))
         const said = `the gateway says that ${named} failed, but it is not known which order of this payout was paid`
         anomalous(decision, 'order-id-mismatch', said)
@@ -484,15 +485,15 @@ describe('an answer to apply', () => {
     absorbed(recordApply(paid, 1, answer, TABLE, NOW))
   })
 
-  for (const [known, told] of [
+  for (const [known, reported] of [
     [{}, { utr: '632611200001' }],
     [{ utr: '632611200001' }, { utr: '632611200001' }],
     [{ agentpayOrderId: 'AP1' }, { utr: '632611200001' }],
   ] as const)
-    test(`paid ${JSON.stringify(told)}, naming the known payment ${JSON.stringify(known)} or the first to name one: its fields are completed`, () => {
+    test(`paid ${JSON.stringify(reported)}, naming the known payment ${JSON.stringify(known)} or the first to name one: its fields are completed`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
       const { agentpayOrderId, utr } = absorbed(
-        applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW),
+        applyEvidence(paid, report('success', reported), 'CALLBACK', TABLE, NOW),
       )
       assert.deepEqual([agentpayOrderId, utr], ['AP1', '632611200001'])
     })
@@ -529,8 +530,8 @@ describe('an answer to apply', () => {
 })
 
 describe('a callback or a query result', () => {
-  const settled = (payout: Payout, told: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    heard(applyEvidence(payout, told, source, TABLE, NOW), source, exchange)
+  const settled = (payout: Payout, evidence: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+    attributed(applyEvidence(payout, evidence, source, TABLE, NOW), source, exchange)
 
   for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
     test(`success makes ${state} paid, with UTR and fee`, () => {
@@ -625,7 +626,7 @@ describe('a callback or a query result', () => {
       given(state, { attempt: 2, accountId: 'here', doubted: true, agentpayOrderId: null, ...fields })
     const failed = report('failed')
     const query = (payout: Payout, queryPolicy = TABLE, askedAt = NOW) =>
-      heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW, askedAt), 'QUERY', exchange)
+      attributed(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW, askedAt), 'QUERY', exchange)
 
     for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
       test(`payoutd keeps a failure, and it moves nothing while ${state}`, () => {
@@ -697,9 +698,11 @@ describe('a callback or a query result', () => {
     })
 
     test('the fee and UTR of one of its orders are not copied to another that is paid', () => {
-      const told = { agentpayOrderId: 'AP2', fee: paise(900n), utr: '632611209999' }
-      const latest = absorbed(settled(again('processing', told), report('processing', { fee: paise(1n) })))
-      assert.deepEqual([latest.fee, latest.utr], [told.fee, told.utr])
+      const reported = { agentpayOrderId: 'AP2', fee: paise(900n), utr: '632611209999' }
+      const latest = absorbed(
+        settled(again('processing', reported), report('processing', { fee: paise(1n) })),
+      )
+      assert.deepEqual([latest.fee, latest.utr], [reported.fee, reported.utr])
       const paidBy = (order: Partial<OrderReport>) => {
         const { agentpayOrderId, fee, utr } = moved(
           settled(latest, report('success', { fee: null, utr: null, ...order })),
@@ -709,7 +712,7 @@ describe('a callback or a query result', () => {
       }
       assert.deepEqual(paidBy({ agentpayOrderId: 'AP1' }), ['AP1', null, null])
       assert.deepEqual(paidBy({ agentpayOrderId: 'AP1', utr: '7' }), ['AP1', null, '7'])
-      assert.deepEqual(paidBy({ agentpayOrderId: 'AP2' }), ['AP2', told.fee, told.utr])
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP2' }), ['AP2', reported.fee, reported.utr])
     })
   })
 
@@ -718,7 +721,7 @@ describe('a callback or a query result', () => {
       given(state, { attempt: 2, accountId: 'here', turnedAway: true, agentpayOrderId: null, ...fields })
     const failed = report('failed')
     const query = (payout: Payout, queryPolicy: QueryPolicy) =>
-      heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW), 'QUERY', exchange)
+      attributed(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW), 'QUERY', exchange)
 
     for (const state of ['submitting', 'review'] as const) {
       test(`payoutd keeps a failure, and it moves nothing while the next attempt is ${state}`, () => {
@@ -756,8 +759,8 @@ describe('a callback or a query result', () => {
 
     test('the fee and the UTR of an earlier order are not those of the payment', () => {
       for (const sent of [again('submitting'), again('unknown'), again('review')]) {
-        const told = report('processing', { fee: paise(900n), utr: '632611209999' })
-        const after = moved(settled(sent, told), 'processing')
+        const reported = report('processing', { fee: paise(900n), utr: '632611209999' })
+        const after = moved(settled(sent, reported), 'processing')
         assert.deepEqual([after.fee, after.utr], [null, null])
         const taken = { ...after, agentpayOrderId: 'AP2' }
         const silent = { agentpayOrderId: 'AP2', fee: null, utr: null }
@@ -864,9 +867,9 @@ describe('a callback or a query result', () => {
       [paise(5_000_100n), '₹50,001.00'],
       [null, 'no amount'],
     ] as const) {
-      const told = report('success', { amount })
+      const reported = report('success', { amount })
       const said = `the gateway says ${says}, ours is ₹50,000.00`
-      anomalous(settled(given('processing'), told), 'amount-mismatch', said)
+      anomalous(settled(given('processing'), reported), 'amount-mismatch', said)
     }
   })
 
@@ -890,8 +893,8 @@ describe('a callback or a query result', () => {
       const after = moved(settled({ ...known, state }, report('success', mute)), 'paid')
       assert.deepEqual([after.agentpayOrderId, after.fee, after.utr], ['AP1', 400n, 'UTR0'])
     }
-    const told = moved(settled({ ...known, agentpayOrderId: null }, report('success')), 'paid')
-    assert.deepEqual([told.agentpayOrderId, told.fee, told.utr], ['AP1', 500n, '632611200001'])
+    const paid = moved(settled({ ...known, agentpayOrderId: null }, report('success')), 'paid')
+    assert.deepEqual([paid.agentpayOrderId, paid.fee, paid.utr], ['AP1', 500n, '632611200001'])
     assert.equal(absorbed(settled(given('processing'), report('processing'))).fee, 500n)
     assert.equal(moved(settled(given('unknown'), report('processing')), 'processing').fee, 500n)
   })
@@ -909,9 +912,9 @@ describe('a callback or a query result', () => {
       const paid = given('paid')
       const after = absorbed(settled(paid, report('success'), source))
       assert.deepEqual(after, { ...paid, agentpayOrderId: 'AP1', fee: 500n, utr: '632611200001' })
-      const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(500n), utr: '632611200001' })
-      assert.equal(absorbed(settled(told, report('success'), source)), told)
-      assert.equal(absorbed(settled(told, report('success', { utr: null, fee: null }), source)), told)
+      const complete = given('paid', { agentpayOrderId: 'AP1', fee: paise(500n), utr: '632611200001' })
+      assert.equal(absorbed(settled(complete, report('success'), source)), complete)
+      assert.equal(absorbed(settled(complete, report('success', { utr: null, fee: null }), source)), complete)
       assert.equal(absorbed(settled(paid, report('processing', { utr: 'UTR1' }), source)), paid)
       assert.equal(absorbed(settled(given('failed'), report('failed', { utr: 'UTR1' }), source)).utr, null)
     }
@@ -990,9 +993,10 @@ describe('a callback or a query result', () => {
         }
         const story = { ...nothingPublished(), submitted: submittedUnder([8]), ends: [end], highest: 9 }
         const { after } = readBackStory(given('queued'), story)
-        const heard = settled(after, report('processing'))
-        if (evidence === 'CALLBACK') absorbed(heard)
-        else anomalous(heard, 'contradiction', 'the gateway reports processing for a payout that is failed')
+        const decision = settled(after, report('processing'))
+        if (evidence === 'CALLBACK') absorbed(decision)
+        else
+          anomalous(decision, 'contradiction', 'the gateway reports processing for a payout that is failed')
       }
     })
 
@@ -1000,9 +1004,9 @@ describe('a callback or a query result', () => {
       const fee = paise(500n)
       const payout = given('processing', { fee })
       const { amount, currency, orderNo, version } = payout
-      const told = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
+      const published = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
       const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
-      const end = { ...told, ...details, status: 'paid' as const, version: version + 1 }
+      const end = { ...published, ...details, status: 'paid' as const, version: version + 1 }
       const { after } = readBackStory(payout, { ...nothingPublished(), ends: [end], highest: end.version })
       assert.deepEqual([after.state, after.fee], ['paid', fee])
     })
@@ -1096,7 +1100,7 @@ describe('a callback or a query result', () => {
 
 describe('a "not found"', () => {
   const absent = (payout: Payout, isPresenceChecked = true, queryPolicy = TABLE, askedAt = NOW) =>
-    heard(
+    attributed(
       recordAbsence(payout, exchange, { askedAt, isPresenceChecked }, queryPolicy, NOW),
       'QUERY',
       exchange,
@@ -1152,7 +1156,7 @@ describe('a "not found"', () => {
 
 test('payoutd repeats a query without an answer later; it proves nothing', () => {
   const unanswered = (payout: Payout) =>
-    heard(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
+    attributed(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
   for (const state of ['unknown', 'processing'] as const) {
     const after = absorbed(unanswered(given(state, { notFoundCount: 1 })))
     assert.deepEqual([after.queries, after.notFoundCount, after.dueAt], [1, 1, NOW + 9_000])
@@ -1164,7 +1168,7 @@ test('payoutd repeats a query without an answer later; it proves nothing', () =>
 describe('time', () => {
   const due = (payout: Payout) => {
     const decision = onTimer(payout, TABLE, NOW)
-    return 'ask' in decision ? decision : heard(decision, 'CLOCK', null)
+    return 'ask' in decision ? decision : attributed(decision, 'CLOCK', null)
   }
   const expired = { deadline: NOW }
 
@@ -1234,7 +1238,7 @@ describe('time', () => {
 
 describe('a request to cancel', () => {
   const why = words({ by: 'hr', reason: 'left the company' })
-  const asked = (payout: Payout) => heard(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
+  const asked = (payout: Payout) => attributed(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
 
   test('cancels a payout that the gateway cannot have', () => {
     for (const state of ['queued', 'held'] as const) {
@@ -1437,8 +1441,8 @@ describe('a signed report that does not fit', () => {
       assert.deepEqual(recordAbsence(waits, exchange, unchecked, TABLE, NOW), { nothing: true })
       assert.deepEqual(recordAbsence(waits, exchange, later, inconclusive(TABLE), NOW), { nothing: true })
     }
-    const untold = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
-    assert.deepEqual(absent(untold), { nothing: true })
+    const unpublished = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
+    assert.deepEqual(absent(unpublished), { nothing: true })
   })
 })
 

@@ -20,8 +20,8 @@ export function neverSent(
   exchange: Exchange | null,
   shows: 'attempt' | 'order' | 'order-besides',
 ): Decision {
-  const told = anomaly(payout, source, NEVER_SENT, detail, exchange)
-  if (isEnd(payout.state)) return told
+  const decision = anomaly(payout, source, NEVER_SENT, detail, exchange)
+  if (isEnd(payout.state)) return decision
   const doubted =
     shows === 'order-besides'
       ? withOrderBesides(payout)
@@ -30,7 +30,7 @@ export function neverSent(
           orderShown: payout.orderShown || shows === 'order',
         }
   if (payout.state !== 'held' && payout.state !== 'queued')
-    return { ...told, change: { before: payout, after: doubted, source, exchange: null } }
+    return { ...decision, change: { before: payout, after: doubted, source, exchange: null } }
   const after = become(doubted, 'review', { reason: NEVER_SENT })
-  return { ...told, change: { before: payout, after, source, exchange } }
+  return { ...decision, change: { before: payout, after, source, exchange } }
 }

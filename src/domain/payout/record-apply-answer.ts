@@ -125,8 +125,10 @@ export const answeredElsewhere = (payout: Payout, accountId: string | null, answ
 
 /** It may be another order than the one that the latest attempt has. */
 function answeredBesides(payout: Payout, { exchange }: ApplyAnswer, detail: string): Decision {
-  const told = anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
-  return isEnd(payout.state) ? told : { ...told, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
+  const decision = anomaly(payout, 'APPLY', ANOTHER_ORDER, detail, exchange)
+  return isEnd(payout.state)
+    ? decision
+    : { ...decision, ...change(payout, shownBesides(payout), 'APPLY', exchange) }
 }
 
 /** Whether the answer shows that the gateway has an order of the attempt. */

@@ -33,14 +33,14 @@ export function reportedElsewhere(
   const where = payout.accountId === null ? 'not sent there' : `sent to account ${payout.accountId}`
   const what = `gateway account ${from.join(', ')} reports an order that was ${where}`
   const detail = withWhatItSays(what, report)
-  const told = anomaly(payout, source, OTHER_ACCOUNT, detail, report.exchange)
-  if (!mayShowOrder(report)) return told
+  const decision = anomaly(payout, source, OTHER_ACCOUNT, detail, report.exchange)
+  if (!mayShowOrder(report)) return decision
   if (accountId === null) return neverSent(payout, source, detail, report.exchange, 'order-besides')
-  if (isEnd(payout.state)) return told
-  const decision = applyEvidence(withOrderBesides(payout), report, source, inconclusive(queryPolicy), now)
-  const { after = withOrderBesides(payout), exchange = null } = 'change' in decision ? decision.change : {}
+  if (isEnd(payout.state)) return decision
+  const applied = applyEvidence(withOrderBesides(payout), report, source, inconclusive(queryPolicy), now)
+  const { after = withOrderBesides(payout), exchange = null } = 'change' in applied ? applied.change : {}
   const { agentpayOrderId, fee, utr } = payout
   const reported =
     after.state === 'paid' ? { ...after, accountId } : { ...shown(after), agentpayOrderId, fee, utr }
-  return { ...told, change: { before: payout, after: reported, source, exchange } }
+  return { ...decision, change: { before: payout, after: reported, source, exchange } }
 }
