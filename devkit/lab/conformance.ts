@@ -8,7 +8,7 @@ import {
   withConnection,
 } from '../../src/cli/commands/gateway/connection.ts'
 import { interruptible } from '../../src/cli/commands/gateway/interruption.ts'
-import { EXIT, type GatewayOutcome, said, tell } from '../../src/cli/commands/gateway/outcome.ts'
+import { EXIT, type GatewayOutcome, printOutcome, said } from '../../src/cli/commands/gateway/outcome.ts'
 import { recordRaw } from '../../src/cli/commands/gateway/record.ts'
 import { withWho } from '../../src/cli/decision.ts'
 import { note, print } from '../../src/cli/print.ts'
@@ -68,7 +68,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
     }
     const hindrance = await hindranceAt(connection)
     if (hindrance) {
-      tell(hindrance, json === true)
+      printOutcome(hindrance, json === true)
       return
     }
     const { by, reason } = options

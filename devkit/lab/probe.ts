@@ -8,7 +8,7 @@ import {
   type Fact,
   factLines,
   type GatewayOutcome,
-  tell,
+  printOutcome,
 } from '../../src/cli/commands/gateway/outcome.ts'
 import { pathOf } from '../../src/cli/options/path-of.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
@@ -43,7 +43,7 @@ export const probeCommand = withAccount(new Command('probe'))
       pace: () => setTimeout(PACE_MS),
     })
     if (found.kind === 'found') writeFileSync(out, `${JSON.stringify(found.dialect, null, 2)}\n`)
-    tell(outcomeOf(found, out), json === true)
+    printOutcome(outcomeOf(found, out), json === true)
   })
 
 /** Throws an ExpectedFailure if the file could not be written afterwards. */

@@ -51,8 +51,8 @@ async function explain(error: unknown, env: NodeJS.ProcessEnv): Promise<unknown>
       : error.message
   }
   try {
-    const told = inWords(error, readConfig(env))
-    return told instanceof ExpectedFailure ? told.message : told
+    const explained = inWords(error, readConfig(env))
+    return explained instanceof ExpectedFailure ? explained.message : explained
   } catch (unreadable) {
     // Settings are missing or wrong: no server was contacted.
     if (unreadable instanceof ConfigError) return error

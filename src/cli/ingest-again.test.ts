@@ -27,7 +27,7 @@ test('without a terminal a file that does not match its batch is published only 
   await withLedger(config, (ledger) => accepted(ledger, config, [command('p-17', { batchId: 'nov' })]))
   const ingest = (...options: string[]) => payoutd(['ingest', file, '--batch', 'nov', ...options], env)
 
-  const told =
+  const comparison =
     '- 1 of ₹50,000.00 of the batch are paid or may still be paid\n' +
     '- 0 of ₹0.00 of the file are in the ledger already, and are not paid again\n' +
     '- 0 of ₹0.00 of the file are in the ledger with another amount or payee, and stay as they were\n' +
@@ -36,10 +36,10 @@ test('without a terminal a file that does not match its batch is published only 
   const refused = await ingest()
   assert.equal(refused.code, 3, refused.stderr)
   assert.ok(refused.stdout.includes(`Nothing was published. Check this, and give --yes`))
-  assert.ok(refused.stdout.includes(told), refused.stdout)
+  assert.ok(refused.stdout.includes(comparison), refused.stdout)
   const dry = await ingest('--dry-run')
   assert.equal(dry.code, 0, dry.stderr)
-  assert.ok(dry.stdout.includes(told), dry.stdout)
+  assert.ok(dry.stdout.includes(comparison), dry.stdout)
   const agreed = await ingest('--yes', '--by', 'meera', '--reason', 'november')
   assert.equal(agreed.code, 0, agreed.stderr)
   assert.match(agreed.stdout, /Published: 1 payouts/)

@@ -66,18 +66,18 @@ const acknowledge = withDecision(
       const expected = await previewAcknowledge(request, db)
       const isAny = expected.some(isAcknowledged)
       const shown = { ...request, shown: expected }
-      return { ...told(expected, 'would be'), isDone: isAny, isSoAlready: expected.every(isKnown), shown }
+      return { ...reportOf(expected, 'would be'), isDone: isAny, isSoAlready: expected.every(isKnown), shown }
     },
     async execute(request, db) {
       const outcomes = await acknowledgeAnomalies(request, db)
-      return { ...told(outcomes, 'is'), isDone: outcomes.every(isDone) }
+      return { ...reportOf(outcomes, 'is'), isDone: outcomes.every(isDone) }
     },
   })
 })
 
 export const anomalyCommand = new Command('anomaly').addCommand(list).addCommand(show).addCommand(acknowledge)
 
-const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): ActReport => ({
+const reportOf = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): ActReport => ({
   text: inLines(outcomes)
     .map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`)
     .join('\n'),

@@ -38,14 +38,14 @@ export const doctorCommand = new Command('doctor')
     const addresses = addressesOf(config)
     const checks = checksFor(config, addresses)
     const width = Math.max(...checks.map(({ name }) => name.length))
-    const tell = json ? note : print
+    const printLine = json ? note : print
     const found = await examine(checks, {
       addresses,
       limitMs: LIMIT_MS,
       clock: systemClock,
       onFound: (one, left) => {
         clearStatus()
-        tell(line(inLines(one), width))
+        printLine(line(inLines(one), width))
         showStatus(left)
       },
     })

@@ -163,9 +163,9 @@ function recorder(
     try {
       await withDatabase(config, (db) => recordAct(db, { ...act, before, after }))
     } catch (error) {
-      const told = inWords(error, config)
-      if (!(told instanceof ExpectedFailure)) throw error
-      note(`payoutd could not record who publishes this file: ${told.message}`)
+      const failure = inWords(error, config)
+      if (!(failure instanceof ExpectedFailure)) throw error
+      note(`payoutd could not record who publishes this file: ${failure.message}`)
     }
   }
 }
@@ -187,8 +187,8 @@ async function compare(
       compareWithBatch(compared, { db, fingerprintKey, clock: systemClock, signal }),
     )
   } catch (error) {
-    const told = inWords(error, config)
-    if (told instanceof ExpectedFailure) return { kind: 'unknown', why: told.message }
+    const failure = inWords(error, config)
+    if (failure instanceof ExpectedFailure) return { kind: 'unknown', why: failure.message }
     throw error
   }
 }

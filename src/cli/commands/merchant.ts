@@ -36,18 +36,18 @@ export const merchantsCommand = new Command('merchants')
   .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
-    const tell = json ? note : print
+    const printLine = json ? note : print
     await withDatabase(config, async (db) => {
       const overviews = await merchantOverviews(db, { spendable, warm: WARM })
       if (json) for (const each of overviews) print(JSON.stringify(each, paiseAsText))
       else if (overviews.length > 0) print(merchantsText(inLines(overviews)))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))
       for (const merchantId of config.merchants.keys()) {
-        if (!known.has(merchantId)) tell(`${merchantId} has sent nothing: dispatch has never run for it`)
+        if (!known.has(merchantId)) printLine(`${merchantId} has sent nothing: dispatch has never run for it`)
       }
       for (const merchantId of known) {
         if (!config.merchants.has(merchantId)) {
-          tell(
+          printLine(
             `${merchantId} is not in the settings of this command: a payoutd with the same settings sends no payouts and no queries for it`,
           )
         }
@@ -59,7 +59,7 @@ export const pauseCommand = withDecision(new Command('pause').argument('<merchan
   async (merchantId: string, options: DecisionOptions) => {
     const config = readConfig(process.env)
     const { by, reason } = options
-    const told = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
+    const reportOf = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
       if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
       const text = pauseText(merchantId, inLines(outcome), be)
       return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'paused' })
@@ -68,10 +68,10 @@ export const pauseCommand = withDecision(new Command('pause').argument('<merchan
     await decideInDatabase(config, options, {
       find: async () => ({ merchantId, by, reason, feeEstimate }),
       preview: async (request, db) => ({
-        ...(await told(db, await previewPause(db, request), 'would be')),
+        ...(await reportOf(db, await previewPause(db, request), 'would be')),
         shown: request,
       }),
-      execute: async (request, db) => told(db, await pauseMerchant(db, request), 'is'),
+      execute: async (request, db) => reportOf(db, await pauseMerchant(db, request), 'is'),
     })
   },
 )
@@ -80,7 +80,7 @@ export const resumeCommand = withDecision(new Command('resume').argument('<merch
   async (merchantId: string, options: DecisionOptions) => {
     const config = readConfig(process.env)
     const { by, reason } = options
-    const told = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
+    const reportOf = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
       if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
       const text = resumeText(merchantId, by, inLines(outcome), be)
       return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'resumed' })
@@ -88,10 +88,10 @@ export const resumeCommand = withDecision(new Command('resume').argument('<merch
     await decideInDatabase(config, options, {
       find: async () => ({ merchantId, by, reason }),
       preview: async (request, db) => ({
-        ...(await told(db, await previewResume(db, request), 'would be')),
+        ...(await reportOf(db, await previewResume(db, request), 'would be')),
         shown: request,
       }),
-      execute: async (request, db) => told(db, await resumeMerchant(db, request), 'is'),
+      execute: async (request, db) => reportOf(db, await resumeMerchant(db, request), 'is'),
     })
   },
 )
@@ -154,7 +154,7 @@ account, payoutd would not learn of it.`,
     if (!merchant) throw unknownMerchant(merchantId, config)
     const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
     const known = accountIdsOf(config.merchants).get(merchantId) ?? []
-    const told = async (db: Database, adopted: Adopted): Promise<DecisionResult> => {
+    const reportOf = async (db: Database, adopted: Adopted): Promise<DecisionResult> => {
       const open = await openAccounts(db, merchantId)
       const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
       return {
@@ -168,11 +168,11 @@ account, payoutd would not learn of it.`,
       find: async () => configured,
       async preview(request, db) {
         const would = await previewAdopt(db, request)
-        return { ...(await told(db, would)), shown: would.before }
+        return { ...(await reportOf(db, would)), shown: would.before }
       },
       async execute(before, db) {
         const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
-        return told(db, await adoptSettings(db, configured, options, earlier, before))
+        return reportOf(db, await adoptSettings(db, configured, options, earlier, before))
       },
     })
   })

@@ -56,7 +56,7 @@ const retry = withDecision(
       )
     },
     preview: async (due) => ({
-      ...told(
+      ...reportOf(
         due,
         due.length > 0 ? `${due.length} would be published again` : 'Kafka has refused no message',
       ),
@@ -64,20 +64,20 @@ const retry = withDecision(
     }),
     async execute(due, db) {
       const done = await retryMessages(db, { positions: due, by, reason })
-      const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
+      const which = done.length > MOST_NAMED ? `${done.length} messages` : done.join(', ')
       const text = `payoutd publishes them again: ${which}; those that Kafka refuses again appear in payoutd outbox list`
-      return { ...told(done, text), isDone: true }
+      return { ...reportOf(done, text), isDone: true }
     },
   })
 })
 
-const told = (messages: readonly bigint[], text: string): DecisionResult => ({
+const reportOf = (messages: readonly bigint[], text: string): DecisionResult => ({
   ...{ text, json: { messages: messages.map(String) } },
   ...{ isDone: messages.length > 0, isSoAlready: messages.length === 0 },
 })
 
 /** So many messages are named one by one. */
-const MOST_TOLD = 100
+const MOST_NAMED = 100
 
 export const outboxCommand = new Command('outbox').addCommand(list).addCommand(retry)
 

@@ -259,13 +259,13 @@ async function statementIn(file: string): Promise<StatementLine[]> {
   }
 }
 
-/** `untold`: payouts of the run's list without an answer from the gateway, whether payoutd asked about them or not. */
-function goOn({ ending, inVain, missing, run }: QueriedPayout, untold: number): string {
+/** `unanswered`: payouts of the run's list without an answer from the gateway, whether payoutd asked about them or not. */
+function goOn({ ending, inVain, missing, run }: QueriedPayout, unanswered: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
   const again = `run the same command again, or use --resume ${run.reconciliationId}, to continue this run of ${period}`
   const lacking =
     missing.length > 0 ? `; the settings lack account ${missing.join(', ')}: add it to formerAccounts` : ''
-  const left = `queried without an answer: ${count(inVain)}, not yet queried: ${count(untold - inVain)}${lacking}`
+  const left = `queried without an answer: ${count(inVain)}, not yet queried: ${count(unanswered - inVain)}${lacking}`
   switch (ending) {
     case 'interrupted':
       return `interrupted (${left}): ${again}`

@@ -134,11 +134,11 @@ test('the recovery also asks about payouts that another process stores while the
     env: { ...env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })
   t.after(() => recovering.kill('SIGKILL'))
-  let [told, outcome] = ['', '']
-  recovering.stderr.on('data', (part) => (told += part))
+  let [printed, outcome] = ['', '']
+  recovering.stderr.on('data', (part) => (printed += part))
   recovering.stdout.on('data', (part) => (outcome += part))
   const over = once(recovering, 'close')
-  const says = (words: string) => eventually(words, async () => told.includes(words), 60_000)
+  const says = (words: string) => eventually(words, async () => printed.includes(words), 60_000)
 
   await says('Go on?')
   await sentElsewhere('while-asked')
@@ -149,7 +149,7 @@ test('the recovery also asks about payouts that another process stores while the
   await says('acme: waits until')
   await sentElsewhere('while-waiting')
   await over
-  assert.match(outcome, /^acme: payoutd queried all 2 payouts .* sending continues\n {2}2 paid\n$/, told)
+  assert.match(outcome, /^acme: payoutd queried all 2 payouts .* sending continues\n {2}2 paid\n$/, printed)
 })
 
 test('a merchant in the ledger but not in the settings stays fenced; what was published of it is kept, and what nobody can ask about is counted', async (t) => {

@@ -129,9 +129,9 @@ async function lower(merchants: readonly Merchant[], options: RecoverOptions, co
   const lines = inLines(lowered).map(({ merchantId, kept }) =>
     kept === null ? `${merchantId}: sending continues` : `${merchantId}: nothing was done, ${kept}`,
   )
-  const told: ActReport = { text: lines.join('\n'), json: { merchants: lowered } }
-  if (lowered.every(({ kept }) => kept === null)) reportDone(told, options)
-  else reportRefused(told, options)
+  const report: ActReport = { text: lines.join('\n'), json: { merchants: lowered } }
+  if (lowered.every(({ kept }) => kept === null)) reportDone(report, options)
+  else reportRefused(report, options)
 }
 
 type Recovery = {
@@ -209,10 +209,10 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     ...inLines(gone).map(goneText),
     ...(away.length > 0 ? [awayText(away)] : []),
   ]
-  const told: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
+  const report: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
   if (signal.aborted) tellInterrupted()
-  else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(told, options)
-  else reportRefused(told, options)
+  else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(report, options)
+  else reportRefused(report, options)
   // Last, because the operator has to act on it.
   if (errors.length > 0) throw errors[0]
 }

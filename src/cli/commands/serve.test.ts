@@ -125,10 +125,10 @@ test('a process whose loop stands still names the loop and ends with 70', { time
   }
   const { code, stdout } = await payoutdAlone(['serve', '--roles', 'outcomes'], env, '', (child) => {
     t.after(() => child.kill('SIGKILL'))
-    let told = ''
+    let printed = ''
     child.stdout?.on('data', (text: string) => {
-      told += text
-      if (told.includes('payoutd is up')) wire.silence()
+      printed += text
+      if (printed.includes('payoutd is up')) wire.silence()
     })
   })
   assert.equal(code, 70, stdout)

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { BalanceAnswer } from '../../../domain/gateway-answers.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
-import { EXIT, type GatewayOutcome, rupees, tell, withoutAnswer } from './outcome.ts'
+import { EXIT, type GatewayOutcome, printOutcome, rupees, withoutAnswer } from './outcome.ts'
 
 export const balanceCommand = withConnection(new Command('balance'))
   .description('query the merchant’s balance')
@@ -9,7 +9,7 @@ export const balanceCommand = withConnection(new Command('balance'))
   .action(async ({ json, ...options }: ConnectionOptions & { json?: true }) => {
     const connection = connectionOf(options)
     const answer = await withClient(connection, (client) => client.balance())
-    tell(outcomeOf(answer, connection.dialect.paths.balance), json === true)
+    printOutcome(outcomeOf(answer, connection.dialect.paths.balance), json === true)
   })
 
 function outcomeOf(answer: BalanceAnswer, path: string): GatewayOutcome {

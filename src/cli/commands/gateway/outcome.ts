@@ -21,7 +21,7 @@ export type Fact = readonly [name: string, value: string | null]
 export type GatewayOutcome = { code: number; title: string; facts: readonly Fact[]; json: object }
 
 /** Prints an outcome and sets the exit code. */
-export function tell({ code, title, facts, json }: GatewayOutcome, asJson: boolean): void {
+export function printOutcome({ code, title, facts, json }: GatewayOutcome, asJson: boolean): void {
   process.exitCode = code
   if (asJson) print(JSON.stringify(json, paiseAsText, 2))
   else print([title, ...factLines(facts)].join('\n'))

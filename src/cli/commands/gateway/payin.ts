@@ -16,7 +16,15 @@ import { withWho } from '../../decision.ts'
 import { note, printDrawing } from '../../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
-import { EXIT, type GatewayOutcome, interrupted, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import {
+  EXIT,
+  type GatewayOutcome,
+  interrupted,
+  printOutcome,
+  rupees,
+  said,
+  withoutAnswer,
+} from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 import { recordRaw } from './record.ts'
 
@@ -66,10 +74,10 @@ const create = withWho(withConnection(new Command('create')))
     const act = { by, reason, command: 'gateway payin create', subjects: [order.mchOrderNo] }
     await recordRaw(connection, { ...act, order: { amount: order.amount.toString() } })
     const answer = await interruptible(
-      () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
+      () => printOutcome(interrupted(askAbout(order.mchOrderNo)), json === true),
       () => withClient(connection, (client) => client.payinCreate(order, { mayStillSend: () => true })),
     )
-    tell(createOutcome(answer, order.mchOrderNo, connection.dialect.paths.payinCreate), json === true)
+    printOutcome(createOutcome(answer, order.mchOrderNo, connection.dialect.paths.payinCreate), json === true)
     if (qr && answer.kind === 'accepted') await drawQr(answer.payParams)
   })
 
@@ -95,7 +103,7 @@ const query = withConnection(new Command('query'))
     const answer = await withClient(connection, (client) =>
       client.payinQuery(by, { executeNotify: executeNotify === true }),
     )
-    tell(queryOutcome(answer, connection.dialect.paths.payinQuery), json === true)
+    printOutcome(queryOutcome(answer, connection.dialect.paths.payinQuery), json === true)
   })
 
 const recover = withWho(withConnection(new Command('recover')))
@@ -117,10 +125,10 @@ const recover = withWho(withConnection(new Command('recover')))
       await recordRaw(connection, { ...act, order: { utr } })
       const next = `query it with payoutd gateway payin query --pay-order-id ${payOrderId}`
       const answer = await interruptible(
-        () => tell(interrupted(next), json === true),
+        () => printOutcome(interrupted(next), json === true),
         () => withClient(connection, (client) => client.payinRecover({ payOrderId, utr })),
       )
-      tell(recoverOutcome(answer, connection.dialect.paths.payinRecovery, next), json === true)
+      printOutcome(recoverOutcome(answer, connection.dialect.paths.payinRecovery, next), json === true)
     },
   )
 

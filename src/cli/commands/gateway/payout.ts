@@ -10,7 +10,15 @@ import { withWho } from '../../decision.ts'
 import { note } from '../../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
-import { EXIT, type GatewayOutcome, interrupted, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import {
+  EXIT,
+  type GatewayOutcome,
+  interrupted,
+  printOutcome,
+  rupees,
+  said,
+  withoutAnswer,
+} from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 import { recordRaw } from './record.ts'
 
@@ -69,10 +77,10 @@ const apply = withWho(withConnection(new Command('apply')))
     const act = { by, reason, command: 'gateway payout apply', subjects: [mchOrderNo] }
     await recordRaw(connection, { ...act, order: { amount: amount.toString(), ...masked } })
     const answer = await interruptible(
-      () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
+      () => printOutcome(interrupted(askAbout(order.mchOrderNo)), json === true),
       () => withClient(connection, (client) => client.apply(order, { mayStillSend: () => true })),
     )
-    tell(applyOutcome(answer, order.mchOrderNo, connection.dialect.paths.apply), json === true)
+    printOutcome(applyOutcome(answer, order.mchOrderNo, connection.dialect.paths.apply), json === true)
   })
 
 type PayoutQueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrderId?: string; json?: true }
@@ -92,7 +100,7 @@ const query = withConnection(new Command('query'))
     if (!by) throw new ExpectedFailure('which payout? give --mch-order-no or --agentpay-order-id')
     const connection = connectionOf(options)
     const answer = await withClient(connection, (client) => client.query(by))
-    tell(queryOutcome(answer, connection.dialect.paths.payoutQuery), json === true)
+    printOutcome(queryOutcome(answer, connection.dialect.paths.payoutQuery), json === true)
   })
 
 export const payoutCommand = new Command('payout')

@@ -5,7 +5,7 @@ import { redactReceived } from '../../../gateway/wire/exchange.ts'
 import { type SignVariant, variantsThatVerify } from '../../../gateway/wire/sign-variants.ts'
 import { readingsOf, readSignedQuery, type SignedParameters } from '../../../gateway/wire/signed-query.ts'
 import { type ConnectionOptions, keyOf, withConnection } from './connection.ts'
-import { EXIT, type Fact, type GatewayOutcome, tell } from './outcome.ts'
+import { EXIT, type Fact, type GatewayOutcome, printOutcome } from './outcome.ts'
 
 export const verifyCommand = withConnection(new Command('verify'))
   .description(
@@ -16,7 +16,7 @@ export const verifyCommand = withConnection(new Command('verify'))
   .action(async (url: string | undefined, { json, ...options }: ConnectionOptions & { json?: true }) => {
     const { key, dialect } = keyOf(options)
     const given = (url ?? (await text(process.stdin))).trim()
-    tell(outcomeOf(queryStringOf(given), key, dialect), json === true)
+    printOutcome(outcomeOf(queryStringOf(given), key, dialect), json === true)
   })
 
 const queryStringOf = (given: string): string => (given.split('#', 1)[0] ?? '').replace(/^[^?]*\?/, '')

@@ -36,12 +36,12 @@ export const resolveCommand = withDecision(
     async preview(request, db) {
       const outcome = await previewResolve(request, db)
       const story = await payinOf(db, request)
-      const would = told(request, outcome, 'would be')
+      const would = reportOf(request, outcome, 'would be')
       const shown = { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null }
       const follows = would.isDone ? `: ${CONSEQUENCE[request.resolution.kind]}` : ''
       return { ...would, shown, text: `${payinStoryText(inLines(story))}\n\n${would.text}${follows}` }
     },
-    execute: async (request, ledger) => told(request, await resolvePayin(request, ledger), 'is'),
+    execute: async (request, ledger) => reportOf(request, await resolvePayin(request, ledger), 'is'),
   })
 })
 
@@ -60,7 +60,7 @@ const CONSEQUENCE: Record<PayinResolution['kind'], string> = {
   failed: 'payoutd publishes this; if the gateway later says that it was paid, it becomes paid',
 }
 
-function told(
+function reportOf(
   { payinId, merchantId }: PayinResolveRequest,
   outcome: PayinResolveOutcome,
   be: 'is' | 'would be',

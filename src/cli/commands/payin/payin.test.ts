@@ -120,11 +120,11 @@ test('payins in review are listed with their evidence, the oldest first', async 
   assert.equal((await payoutd(CREATE.with(5, 'order-8'), env)).code, 0)
   const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
   await db.run(toReview, {}).finally(() => db.close())
-  const told = await review('--limit', '1')
-  assert.match(told.stdout, /^payin C\S+ of acme\n(.*\n)* +state +review \(not-found\).*\n(.*\n)*history\n/)
-  assert.equal(told.stderr, 'there are more; --limit 1 shows only the first\n')
+  const first = await review('--limit', '1')
+  assert.match(first.stdout, /^payin C\S+ of acme\n(.*\n)* +state +review \(not-found\).*\n(.*\n)*history\n/)
+  assert.equal(first.stderr, 'there are more; --limit 1 shows only the first\n')
   assert.match(
-    told.stdout,
+    first.stdout,
     /\n {2}decide with: payoutd payin resolve C\S+ --paid --utr <UTR>, or --failed\n$/,
   )
   const lines = (await review('--json')).stdout.trimEnd().split('\n')

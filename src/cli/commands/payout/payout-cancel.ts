@@ -46,7 +46,7 @@ export const cancelCommand = withDecision(
       // More may arrive for any batch: from Kafka, or from a file that is published next.
       const isDone = expected.some(isHeeded) || size !== null
       // The cancellation applies to any state: a request to cancel is never refused because a payout moved.
-      return { ...told(expected, size, 'would be'), isDone, shown: request }
+      return { ...reportOf(expected, size, 'would be'), isDone, shown: request }
     },
     execute: async (request, ledger) => {
       if (batch === undefined) return done(await cancelPayouts(request, ledger), null)
@@ -59,11 +59,11 @@ export const cancelCommand = withDecision(
 })
 
 const done = (outcomes: CancelOutcome[], size: BatchSize | null): DecisionResult => ({
-  ...told(outcomes, size, 'is'),
+  ...reportOf(outcomes, size, 'is'),
   isDone: outcomes.every(isStopped) && (size === null || isKnownBatch(size)),
 })
 
-const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): ActReport => {
+const reportOf = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): ActReport => {
   const lines = [
     ...(outcomes.length > 0 ? [cancelText(inLines(outcomes), be)] : []),
     ...(size ? [batchText(inLines(size), outcomes.length, be)] : []),

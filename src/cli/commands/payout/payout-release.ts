@@ -55,16 +55,16 @@ export const releaseCommand = withDecision(
       const expected = await previewRelease(request, db)
       const asked = await askedFor(db, merchantId, expected, config)
       const isDone = expected.some(isReleased)
-      return { ...told(expected, 'would be', asked), isDone, shown: { ...request, shown: expected } }
+      return { ...reportOf(expected, 'would be', asked), isDone, shown: { ...request, shown: expected } }
     },
     execute: async (request, ledger) => {
       const outcomes = await releasePayouts(request, ledger)
-      return { ...told(outcomes, 'is'), isDone: outcomes.every(isReleased) }
+      return { ...reportOf(outcomes, 'is'), isDone: outcomes.every(isReleased) }
     },
   })
 })
 
-const told = (
+const reportOf = (
   outcomes: ReleaseOutcome[],
   be: 'is' | 'would be',
   askedFor?: ReadonlyMap<string, string>,

@@ -75,10 +75,10 @@ export const resolveCommand = withDecision(
     },
     async preview(request, db) {
       const outcome = await previewResolve(request, db)
-      const would = await withWhatIsKnown(told(request, outcome, 'would be'), db, request, config)
+      const would = await withWhatIsKnown(reportOf(request, outcome, 'would be'), db, request, config)
       return { ...would, shown: { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null } }
     },
-    execute: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
+    execute: async (request, ledger) => reportOf(request, await resolvePayout(request, ledger), 'is'),
   })
 })
 
@@ -188,7 +188,11 @@ const CONSEQUENCE: Record<Resolution['kind'], string> = {
   resend: 'payoutd publishes this, and you cannot undo it once the payout is sent',
 }
 
-function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): DecisionResult {
+function reportOf(
+  { payoutId }: ResolveRequest,
+  outcome: ResolveOutcome,
+  be: 'is' | 'would be',
+): DecisionResult {
   const json = { payoutId, ...outcome }
   switch (outcome.kind) {
     case 'resolved': {

@@ -40,18 +40,18 @@ export const reverseCommand = withDecision(
       const outcome = await previewReverse(request, db)
       const shown =
         outcome.kind === 'reversed' ? { anomalyId: outcome.anomalyId, shown: outcome.evidenceCount } : {}
-      const would = told(request, outcome, 'would be')
+      const would = reportOf(request, outcome, 'would be')
       const story = would.isDone ? await tellPayout(db, request, config.sealing) : null
       const text = story ? `${would.text}\n  ${lastWordOf(story)}` : would.text
       return { ...would, text, shown: { ...request, ...shown } }
     },
-    execute: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
+    execute: async (request, ledger) => reportOf(request, await reversePayout(request, ledger), 'is'),
   })
 })
 
 const lastWordOf = (story: PayoutStory): string => lastWordText(inLines(lastWord(story)), inLines(story))
 
-const told = (
+const reportOf = (
   { payoutId }: ReverseRequest,
   outcome: ReverseOutcome,
   be: 'is' | 'would be',

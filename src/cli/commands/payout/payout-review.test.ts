@@ -199,10 +199,10 @@ test('an operator who sends a payout again learns that somebody else asked to ca
   const resend = ['payout', 'resolve', 'lost', '--resend', ...BY]
   const would = await payoutd([...resend, '--dry-run'], env)
   assert.match(would.stdout, /\n {2}somebody asked to cancel it \(hr: left the company\)\n/)
-  const untold = await payoutd([...resend, '--attempt', '1', '--yes'], env)
-  assert.equal(untold.code, 1)
+  const refused = await payoutd([...resend, '--attempt', '1', '--yes'], env)
+  assert.equal(refused.code, 1)
   assert.match(
-    untold.stdout,
+    refused.stdout,
     /^payout lost is not sent again: somebody asked to cancel it \(hr: left the company\)/,
   )
   assert.match(
