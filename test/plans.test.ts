@@ -33,7 +33,7 @@ import {
   sql,
 } from '../src/platform/postgres/postgres.ts'
 import { anomaliesOf } from '../src/queries/sql/anomalies.ts'
-import { contradictionsTold } from '../src/queries/sql/contradictions.ts'
+import { reportedContradictions } from '../src/queries/sql/contradictions.ts'
 import { ledgerGauges } from '../src/queries/sql/ledger-gauges.ts'
 import { inReview } from '../src/queries/sql/merchants.ts'
 import { payoutsInReview } from '../src/queries/sql/review.ts'
@@ -99,7 +99,7 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
 const fillPayins = sql<{ first: number; last: number; openFrom: number }>`
   with numbered as (
     select n, 'C' || n as payin_id, n >= ${'openFrom'} as open from generate_series(${'first'}::int, ${'last'}::int) n
-  ), told as (
+  ), recorded as (
     insert into history (merchant_id, payin_id, to_state, source) select 'acme', payin_id, 'open', 'CREATE' from numbered
   ), odd as (
     insert into anomalies (merchant_id, anomaly_id, order_no, kind, detail, source, acknowledged_by,
@@ -290,7 +290,7 @@ const HOT: Hot[] = [
       beyond: 'beyond',
     }),
   ),
-  hot('contradictionsTold', contradictionsTold, {
+  hot('reportedContradictions', reportedContradictions, {
     ...{ merchantId: 'acme', payoutId: 'p100' },
     against: saidAgainst('failed'),
   }),

@@ -24,8 +24,8 @@ export type Shared = {
   codec: Codec
   /** By merchant, as is `queryPolicies`. */
   gateways: ReadonlyMap<string, ConnectedAccounts>
-  /** From then on `heard` gets the name of each transaction that this process commits. */
-  onCommit: (heard: (name: CommitName) => void) => void
+  /** From then on `listener` gets the name of each transaction that this process commits. */
+  onCommit: (listener: (name: CommitName) => void) => void
   queryPolicies: ReadonlyMap<string, QueryPolicy>
   metrics: Metrics
   lifecycle: Lifecycle
@@ -54,7 +54,7 @@ export async function share(
   const clock = systemClock
   const listeners: ((name: CommitName) => void)[] = []
   const onCommit = (name: CommitName): void => {
-    for (const heard of listeners) heard(name)
+    for (const listener of listeners) listener(name)
   }
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
     connect: (options) =>
@@ -73,7 +73,7 @@ export async function share(
     ledger,
     codec,
     gateways,
-    onCommit: (heard) => void listeners.push(heard),
+    onCommit: (listener) => void listeners.push(listener),
     queryPolicies,
     metrics: new Metrics(),
     lifecycle,

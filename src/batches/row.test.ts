@@ -133,12 +133,12 @@ test('a fault has the name of its column, even if the command calls it something
 })
 
 test('a refused row shows its number, its reference and its amount, as far as they can be read', () => {
-  const told = (changes: Partial<typeof GOOD>) => {
+  const readable = (changes: Partial<typeof GOOD>) => {
     const row = read(changes)
     return row.kind === 'refused' ? [row.row, row.reference, row.amount] : [row.kind]
   }
-  assert.deepEqual(told({ ifsc: 'HDFC' }), [7, 'EMP1', 10_000_000n])
-  assert.deepEqual(told({ amount: 'x', reference: ' ' }), [7, null, null])
+  assert.deepEqual(readable({ ifsc: 'HDFC' }), [7, 'EMP1', 10_000_000n])
+  assert.deepEqual(readable({ amount: 'x', reference: ' ' }), [7, null, null])
   assert.deepEqual(readRow([''], 7, header(), BATCH), { kind: 'blank', row: 7 })
 })
 

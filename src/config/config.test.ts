@@ -306,9 +306,9 @@ test("a fault of a merchants file names the merchant's id, or its place if it ha
 })
 
 test('a missing merchants file, or one that is something else, is reported as such', () => {
-  const told = (file: string) => complaint(environment({ MERCHANTS_FILE: file })).split('\n')[1]
-  assert.equal(told('/nowhere.json'), '  MERCHANTS_FILE is "/nowhere.json": there is no such file')
-  assert.equal(told('/'), '  MERCHANTS_FILE is "/": the file cannot be read (EISDIR)')
+  const fault = (file: string) => complaint(environment({ MERCHANTS_FILE: file })).split('\n')[1]
+  assert.equal(fault('/nowhere.json'), '  MERCHANTS_FILE is "/nowhere.json": there is no such file')
+  assert.equal(fault('/'), '  MERCHANTS_FILE is "/": the file cannot be read (EISDIR)')
   const list = fileOf('["in-the-clear"]')
-  assert.equal(told(list), `  MERCHANTS_FILE is "${list}": must be the path of JSON with a list "merchants"`)
+  assert.equal(fault(list), `  MERCHANTS_FILE is "${list}": must be the path of JSON with a list "merchants"`)
 })

@@ -6,14 +6,14 @@ import { type Check, type CheckResult, examine, good, wrong } from './examine.ts
 const ADDRESSES = { database: 'db:5432/payouts', kafka: 'kafka:9092', registry: 'http://registry' }
 
 async function findings(checks: Check[], limitMs = 10_000) {
-  const told: { found: CheckResult; left: string[] }[] = []
+  const reported: { found: CheckResult; left: string[] }[] = []
   const found = await examine(checks, {
     addresses: ADDRESSES,
     limitMs,
     clock: systemClock,
-    onFound: (one, left) => told.push({ found: one, left }),
+    onFound: (one, left) => reported.push({ found: one, left }),
   })
-  return { found, told }
+  return { found, reported }
 }
 
 const check = (name: string, run: Check['run'], ...needs: string[]): Check => ({ name, run, needs })
@@ -81,7 +81,7 @@ test('an error of a dependency is reported in words', async () => {
 
 test('findings are reported and returned in the order of the list, with the checks still under way', async () => {
   const first = Promise.withResolvers<void>()
-  const { found, told } = await findings([
+  const { found, reported } = await findings([
     check('slow', async () => {
       await first.promise
       return good('at last')
@@ -97,7 +97,7 @@ test('findings are reported and returned in the order of the list, with the chec
     }),
   ])
   assert.deepEqual(
-    told.map(({ found, left }) => [found.name, left]),
+    reported.map(({ found, left }) => [found.name, left]),
     [
       ['slow', ['last']],
       ['quick', ['last']],

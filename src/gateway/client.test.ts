@@ -290,15 +290,15 @@ test('every operation uses every dialect: each way of signing, each place for pa
 
 test('in every operation, a request that breaks a rule never leaves, and the answer has every fault at once', async (t) => {
   const { client, seen } = await clientOf(t, ACCEPTED)
-  const told = (answer: { exchange: Exchange }) =>
+  const faultsOf = (answer: { exchange: Exchange }) =>
     answer.exchange.faults?.map(({ field, rule }) => `${field} ${rule}`)
   const wrong = { amount: paise(50), phoneNumber: '12', remark: 'a=b' }
   const applied = await client.apply({ ...ORDER, ...wrong }, free)
   assert.equal(applied.kind === 'not-sent' && applied.reason, 'unsafe-value')
-  assert.deepEqual(told(applied), ['amount whole-rupees', 'phoneNumber phone', 'remark signature-safe'])
+  assert.deepEqual(faultsOf(applied), ['amount whole-rupees', 'phoneNumber phone', 'remark signature-safe'])
   const created = await client.payinCreate({ ...PAYIN, ...wrong, remark: null }, free)
   assert.equal(created.kind === 'not-sent' && created.reason, 'invalid-value')
-  assert.deepEqual(told(created), ['amount whole-rupees', 'phoneNumber phone'])
+  assert.deepEqual(faultsOf(created), ['amount whole-rupees', 'phoneNumber phone'])
   assert.equal(
     created.exchange.note,
     'amount must be a multiple of 100 paise; phoneNumber must be 10 digits, the first 6 to 9',
@@ -310,9 +310,9 @@ test('in every operation, a request that breaks a rule never leaves, and the ans
     accountName: 7,
   } as unknown as typeof PAYIN
   const types = ['amount type', 'phoneNumber type', 'accountName type']
-  assert.deepEqual(told(await client.payinCreate(untyped, free)), types)
+  assert.deepEqual(faultsOf(await client.payinCreate(untyped, free)), types)
   const about = { ...ORDER, notifyUrl: 'https://pay.example.in/x?a=1', accountNo: '12', vpa: 'x' }
-  assert.deepEqual(told(await client.apply(about, free)), [
+  assert.deepEqual(faultsOf(await client.apply(about, free)), [
     ...['accountNo account-no', 'vpa vpa', 'notifyUrl no-query', 'ifsc one-of-two'],
   ])
   const nothing = await client.payinQuery({} as { mchOrderNo: string }, {} as { executeNotify: boolean })
@@ -327,7 +327,7 @@ test('in every operation, a request that breaks a rule never leaves, and the ans
     await client.payinRecover({ payOrderId: 'PI1', utr: '1&payOrderId=2' }),
   ]
   const reasons = unsent.map((each) =>
-    each.kind === 'unknown' ? [each.reason, told(each)?.join()] : each.kind,
+    each.kind === 'unknown' ? [each.reason, faultsOf(each)?.join()] : each.kind,
   )
   assert.deepEqual(reasons, [
     ['not-sent', 'mchOrderNo length'],

@@ -33,10 +33,10 @@ test('the README names every setting of a dialect, and no other', () => {
 })
 
 test('the defaults in the README are those of dialects/default.json', () => {
-  const told = documented()
+  const documentation = documented()
   const defaults = new Map(settingsOf(loadDialect('default')))
   for (const [name, value] of defaults) {
-    const words = told.get(name) ?? ''
+    const words = documentation.get(name) ?? ''
     if (Array.isArray(value)) assert.match(words, value.length === 0 ? /^none$/ : /^30 s to half an hour$/)
     else if (typeof value === 'number') assert.ok(words.split(', ').includes(String(value)), name)
     else assert.equal(words, `\`${value}\``, name)

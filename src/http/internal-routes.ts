@@ -55,23 +55,23 @@ function healthRoutes(server: HttpServer, { isUp, dependencies, silences, failur
   server.get('/healthz', () => ({ status: 'up' }))
 
   server.get('/readyz', (_, reply) => {
-    const told = {
+    const readiness = {
       roles: isUp() ? 'ok' : 'starting',
       ...dependencies(),
       loops: loopsState(silences(), failures()),
     }
-    const ready = Object.values(told).every((state) => state === 'ok')
-    return reply.code(ready ? 200 : 503).send(told)
+    const ready = Object.values(readiness).every((state) => state === 'ok')
+    return reply.code(ready ? 200 : 503).send(readiness)
   })
 }
 
 function loopsState(silences: ReadonlyMap<string, number>, failures: ReadonlyMap<string, number>): string {
-  const told = [
+  const stalled = [
     ...Array.from(silences, ([name, ms]) => ({ what: `${name} has not progressed`, ms })),
     ...Array.from(failures, ([name, ms]) => ({ what: `${name} has only failed`, ms })),
   ].filter(({ ms }) => ms > STANDS_STILL_MS)
-  if (told.length === 0) return 'ok'
-  return told.map(({ what, ms }) => `${what} for ${Math.round(ms / 1000)} s`).join('; ')
+  if (stalled.length === 0) return 'ok'
+  return stalled.map(({ what, ms }) => `${what} for ${Math.round(ms / 1000)} s`).join('; ')
 }
 
 function healthGauges({ registry }: Metrics, { dependencies, silences, failures }: Health): void {

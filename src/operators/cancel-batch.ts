@@ -25,7 +25,7 @@ export const cancelBatch = (
     await recordAct(tx, { by, reason, command: 'payout cancel --batch', merchantId, ...change })
   })
 
-export async function tellBatchSize(merchantId: string, batchId: string, db: Database): Promise<BatchSize> {
+export async function readBatchSize(merchantId: string, batchId: string, db: Database): Promise<BatchSize> {
   const [size] = await db.run(sizeOfBatch, { merchantId, batchId })
   if (!size) throw new Error('a statement that counts has one row')
   return { batchId, ...size }

@@ -107,8 +107,8 @@ test('a merchant who is new to a ledger with a fenced merchant is fenced too, fo
 
 test('if Kafka does not answer, no settings of a new merchant come into force', async (t) => {
   const { db } = await freshDatabase(t)
-  const untold = () => Promise.reject(new Error('ECONNREFUSED'))
-  await assert.rejects(requireInForce(db, configured('acme'), untold), /ECONNREFUSED/)
+  const unreachable = () => Promise.reject(new Error('ECONNREFUSED'))
+  await assert.rejects(requireInForce(db, configured('acme'), unreachable), /ECONNREFUSED/)
   assert.deepEqual(await db.run(merchants, {}), [])
 })
 

@@ -36,22 +36,22 @@ export async function queryEach(asking: EachQuery): Promise<Ending> {
   let silence = 0
   for (let pass = 1; ; pass++) {
     const waiting = each(asking)
-    let untold = 0
+    let unanswered = 0
     const worker = async () => {
       for (;;) {
         await pace.turn(signal)
         if (signal.aborted || silence >= SILENCE) return
         const { value: payoutId, done } = await waiting.next()
         if (done) return
-        const heard = await ask(payoutId)
-        silence = heard === 'silent' ? silence + 1 : 0
-        if (heard !== 'told') untold++
+        const result = await ask(payoutId)
+        silence = result === 'silent' ? silence + 1 : 0
+        if (result !== 'told') unanswered++
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     if (signal.aborted) return 'interrupted'
     if (silence >= SILENCE) return 'silent'
-    if (untold === 0 || pass === passes) return 'all-asked'
+    if (unanswered === 0 || pass === passes) return 'all-asked'
     await pause(betweenMs, signal)
   }
 }

@@ -127,11 +127,11 @@ test('while its merchant is fenced, no release reports a payout as cancelled at 
   assert.match(await story(), /deadline +\S+ \S+Z, when it keeps waiting for payoutd recover, [^\n]*\n/)
   await ledger.db.run(lower, {})
   await ledger.db.run(expire, {})
-  const told = async () => releaseText(await releasePayouts(request('again-1'), ledger), 'is')
-  assert.match(await told(), /so it is cancelled; pay it under a new payoutId$/)
+  const releaseAgain = async () => releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  assert.match(await releaseAgain(), /so it is cancelled; pay it under a new payoutId$/)
   await ledger.db.run(raise, {})
   assert.match(
-    await told(),
+    await releaseAgain(),
     /may have been sent.*: do not pay it under another payoutId before payoutd recover has ended$/,
   )
 })
@@ -142,9 +142,9 @@ test('nor while it is in doubt whether a lost ledger sent it', async (t) => {
   const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
   assert.match(storyText(story), /deadline +\S+ \S+Z, when a person decides about it\n/)
   await ledger.db.run(expire, {})
-  const told = releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  const text = releaseText(await releasePayouts(request('again-1'), ledger), 'is')
   assert.match(
-    told,
+    text,
     /may have been sent.* you must not pay it under another payoutId before a person has decided about it$/,
   )
 })

@@ -14,7 +14,7 @@ import { recordAct } from '../ledger/acts.ts'
 import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { reportedContradictions } from '../queries/sql/contradictions.ts'
 import { lockUtr, notBeforeOf, otherWithUtr, resentSinceAttempt } from '../queries/sql/find.ts'
 import { countEvidence, statesIn } from './store-decisions.ts'
 
@@ -78,8 +78,8 @@ async function decide(
     : resolve(payout, request.resolution, request, tx.now, request.shown, notBefore)
   if ('refused' in decision) {
     const against = saidAgainst(payout.state)
-    const told = await tx.run(contradictionsTold, { merchantId, payoutId, against })
-    const contradictedBy = told.map(({ anomalyId }) => anomalyId)
+    const contradictions = await tx.run(reportedContradictions, { merchantId, payoutId, against })
+    const contradictedBy = contradictions.map(({ anomalyId }) => anomalyId)
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
   const { after } = decision.change

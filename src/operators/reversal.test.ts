@@ -77,9 +77,9 @@ test('a returned transfer is published beside the result, which stands, and ackn
   assert.equal(messages[1]?.eventId, reversalEventId('acme', 'p-1'))
   const decoded = await codec.decode(messages[1]?.value ?? null)
   assert.ok(decoded.kind === 'decoded')
-  const { occurredAt, ...told } = decoded.value as Record<string, unknown>
+  const { occurredAt, ...published } = decoded.value as Record<string, unknown>
   assert.equal(typeof occurredAt, 'number')
-  assert.deepEqual(told, {
+  assert.deepEqual(published, {
     payoutId: 'p-1',
     merchantId: 'acme',
     batchId: 'november',

@@ -10,7 +10,7 @@ import { tellLostResult } from '../ledger/published-messages.ts'
 import { reversalMessage } from '../messages/messages.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { setAcknowledged } from '../queries/sql/anomalies.ts'
-import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { reportedContradictions } from '../queries/sql/contradictions.ts'
 import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
 import { countEvidence } from './store-decisions.ts'
 
@@ -78,8 +78,12 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   const [before] = await tx.run(reversalOf, { merchantId, payoutId })
   if (before) return { kind: 'already', ...before }
   if (state !== 'paid') return { kind: 'not-paid', state }
-  const told = await tx.run(contradictionsTold, { merchantId, payoutId, against: saidAgainst(state) })
-  const anomalyIds = told.map(({ anomalyId }) => anomalyId)
+  const contradictions = await tx.run(reportedContradictions, {
+    merchantId,
+    payoutId,
+    against: saidAgainst(state),
+  })
+  const anomalyIds = contradictions.map(({ anomalyId }) => anomalyId)
   const wanted = request.anomalyId?.toLowerCase() ?? null
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)

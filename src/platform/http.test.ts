@@ -41,8 +41,8 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     await once(first, 'connect')
     await once(connect(), 'close')
     first.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-    const [heard] = await once(first, 'data')
-    assert.match(String(heard), /^HTTP\/1.1 200 /)
+    const [received] = await once(first, 'data')
+    assert.match(String(received), /^HTTP\/1.1 200 /)
   })
 
   test('a request whose body does not come ends its connection as one whose head does not', {

@@ -59,9 +59,9 @@ test('a log that lost lines because its disk was full for long goes on and repor
     killSignal: 'SIGKILL',
   })
   const lines = (await child.stdout?.setEncoding('utf8').toArray())?.join('').trim().split('\n') ?? []
-  const told = lines.map((line) => JSON.parse(line) as { msg: string; lines?: number })
-  const dropped = told.reduce((all, { lines = 0 }) => all + lines, 0)
-  assert.equal(told.filter(({ lines }) => lines === undefined).length + dropped, 1502)
+  const written = lines.map((line) => JSON.parse(line) as { msg: string; lines?: number })
+  const dropped = written.reduce((all, { lines = 0 }) => all + lines, 0)
+  assert.equal(written.filter(({ lines }) => lines === undefined).length + dropped, 1502)
   assert.ok(dropped > 400, `${dropped} dropped`)
-  assert.ok(told.some(({ msg }) => msg === 'and on'))
+  assert.ok(written.some(({ msg }) => msg === 'and on'))
 })

@@ -162,7 +162,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   note(ONLY_IN_DATABASE)
   const waiting = { topic, ledger, signal }
   const ends = await endsOf(topic, config)
-  if (!(await takenIn(ends, waiting))) return tellInterrupted()
+  if (!(await takenIn(ends, waiting))) return reportInterrupted()
   // Read the messages of merchants outside the settings now, too: when they return, Kafka may no longer have them.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
@@ -185,7 +185,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     await untilGraceIsOver(each, graceOf(settingsOf(each)), { db, clock: systemClock, signal, onWait })
   }
   // Kafka now has what the former server's process stored while it was being stopped.
-  if (!(await takenIn(await endsOf(topic, config), waiting))) return tellInterrupted()
+  if (!(await takenIn(await endsOf(topic, config), waiting))) return reportInterrupted()
   for (const each of fences) await listOpen(db, each)
   const gone: { merchantId: string; count: number }[] = []
   for (const { merchantId } of fences) {
@@ -210,7 +210,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     ...(away.length > 0 ? [awayText(away)] : []),
   ]
   const report: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
-  if (signal.aborted) tellInterrupted()
+  if (signal.aborted) reportInterrupted()
   else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(report, options)
   else reportRefused(report, options)
   // Last, because the operator has to act on it.
@@ -250,7 +250,7 @@ const graceOf = (merchant: Merchant): number =>
     ),
   )
 
-function tellInterrupted(): void {
+function reportInterrupted(): void {
   process.exitCode = INTERRUPTED
   note(
     'interrupted: merchants with payouts not yet queried stay fenced; run the same command again to continue',

@@ -110,7 +110,7 @@ test('returns all faults at once, also for values from an untyped program, and n
     ...['mchOrderNo type', 'amount type', 'phoneNumber phone', 'payerEmail email', 'accountName length'],
     ...['notifyUrl url', 'returnUrl type'],
   ])
-  const told = JSON.stringify(faultsIn(payinCreateSchema, wrong))
+  const faults = JSON.stringify(faultsIn(payinCreateSchema, wrong))
   for (const value of ['17', '10000.5', '12345', 'secret', 'Q', 'nowhere'])
-    assert.ok(!told.includes(value), value)
+    assert.ok(!faults.includes(value), value)
 })

@@ -58,8 +58,8 @@ export function explain(from: Snapshot, to: Snapshot, paid: Paise): BalanceChang
   const gap = paise(from.balance - to.balance - paid)
   const allowance = gap < 0n ? from.inFlight : to.inFlight
   const rest = paise((gap < 0n ? -gap : gap) - allowance)
-  const told = { from, to, paid, gap, allowance }
-  if (gap === 0n) return { kind: 'explained', ...told, rest: ZERO }
-  if (rest <= 0n) return { kind: 'in-flight', ...told, rest: ZERO }
-  return { kind: gap > 0n ? 'missing' : 'more', ...told, rest }
+  const change = { from, to, paid, gap, allowance }
+  if (gap === 0n) return { kind: 'explained', ...change, rest: ZERO }
+  if (rest <= 0n) return { kind: 'in-flight', ...change, rest: ZERO }
+  return { kind: gap > 0n ? 'missing' : 'more', ...change, rest }
 }

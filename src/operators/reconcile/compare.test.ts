@@ -207,9 +207,9 @@ test('a second payment of one payout is reported, whatever its lines leave out',
       ['utr-twice row 10', 'payout-twice row 9', 'statement-utr row 9', 'statement-utr row 10'],
     ],
   ] as const) {
-    const told = compareAll(lines, [paid(1)], [paid(1)])
+    const differences = compareAll(lines, [paid(1)], [paid(1)])
     assert.deepEqual(
-      told.map(({ kind, row }) => `${kind} row ${row}`),
+      differences.map(({ kind, row }) => `${kind} row ${row}`),
       found,
     )
   }

@@ -22,7 +22,7 @@ const backdate = sql<{ payoutId: string; minutes: number }>`
   update payouts set accepted_at = accepted_at - ${'minutes'}::int * interval '1 minute'
   where payout_id = ${'payoutId'}`
 const paidEarlier = sql<{ minutes: number }>`
-  with told as (
+  with backdated as (
     update history set at = at - ${'minutes'}::int * interval '1 minute'
   )
   update payouts set updated_at = updated_at - ${'minutes'}::int * interval '1 minute',

@@ -68,8 +68,8 @@ export async function openReconciliation(
   const [interrupted] = await db.run(unfinished, period)
   if (interrupted) return interrupted
   const [asking] = await db.run(serverClock, {})
-  if (!asking) throw new Error('the server did not tell the time')
-  const told = await balance()
+  if (!asking) throw new Error('the server did not return the time')
+  const answer = await balance()
   const open = (await openPayouts(db, period.merchantId)).filter(
     (each) => each.accountId === null || each.accountId === accountId,
   )
@@ -78,7 +78,7 @@ export async function openReconciliation(
     accountId,
     startedAt: asking.now,
     reconciliationId: ids.uuid(),
-    balance: told.kind === 'balance' ? told.amount : null,
+    balance: answer.kind === 'balance' ? answer.amount : null,
     inFlight: sum(open.map(({ attempted }) => attempted)),
   })
   if (!begun) throw new Error('a reconciliation was begun and is not there')
@@ -113,11 +113,11 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Querie
     betweenMs: 0,
     waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
     async ask(payoutId) {
-      const heard = await askOne(run, payoutId, deps)
-      if (heard !== 'told') {
+      const result = await askOne(run, payoutId, deps)
+      if (result !== 'told') {
         inVain.add(payoutId)
-        if (heard === 'silent') return heard
-        missing.add(heard.missing)
+        if (result === 'silent') return result
+        missing.add(result.missing)
         return 'not-yet'
       }
       inVain.delete(payoutId)

@@ -122,13 +122,13 @@ async function registryThat(
 }
 
 const OURS = new Set(['ours'])
-const told = (about: AvroSchema, references: object[] = []) =>
+const registered = (about: AvroSchema, references: object[] = []) =>
   JSON.stringify({ schema: JSON.stringify(about), references })
 
 test('a registry answer that is cut off or comes from a proxy is an error, and the next one counts', {
   timeout: 20_000,
 }, async (t) => {
-  const whole = told(schema(name))
+  const whole = registered(schema(name))
   const bad: ((response: ServerResponse) => void)[] = [
     (response) => {
       response.writeHead(200, { 'content-length': whole.length }).write(whole.slice(0, 20))
@@ -154,11 +154,11 @@ test('a schema that is not Avro is unreadable, and a schema is read with those t
   const to = (subject: string) => ({ name: subject, subject, version: 2 })
   const answers: Record<string, string> = {
     '/schemas/ids/1': JSON.stringify({ schemaType: 'PROTOBUF', schema: 'message Thing {}' }),
-    '/schemas/ids/2': told(twice, [to('in/ner'), to('in/ner')]),
-    '/schemas/ids/3': told(twice),
-    '/schemas/ids/4': told(schema(name), [to('round')]),
-    '/subjects/in%2Fner/versions/2': told(inner),
-    '/subjects/round/versions/2': told(inner, [to('round'), to('in/ner')]),
+    '/schemas/ids/2': registered(twice, [to('in/ner'), to('in/ner')]),
+    '/schemas/ids/3': registered(twice),
+    '/schemas/ids/4': registered(schema(name), [to('round')]),
+    '/subjects/in%2Fner/versions/2': registered(inner),
+    '/subjects/round/versions/2': registered(inner, [to('round'), to('in/ner')]),
   }
   const registry = await registryThat(t, (path, response) => void response.end(answers[path]))
   const read = await Promise.all([1, 2, 3, 4].map((id) => registry.writerSchema(id, OURS)))

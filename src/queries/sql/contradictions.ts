@@ -1,7 +1,7 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /** What signed reports of the gateway say against the end of a payout; `against`: how the details of such an anomaly begin. */
-export const contradictionsTold = sql<
+export const reportedContradictions = sql<
   { merchantId: string; payoutId: string; against: string[] },
   { anomalyId: string }
 >`

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { readConfig } from '../../../config/config.ts'
 import { isEnd, STATES } from '../../../domain/payout/states.ts'
 import { CANCELS_KEPT_DAYS } from '../../../ledger/sql/cancels.ts'
-import { type BatchSize, cancelBatch, tellBatchSize } from '../../../operators/cancel-batch.ts'
+import { type BatchSize, cancelBatch, readBatchSize } from '../../../operators/cancel-batch.ts'
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../../../operators/cancel-payouts.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { openOfBatch } from '../../../queries/sql/find.ts'
@@ -42,7 +42,7 @@ export const cancelCommand = withDecision(
     // Ask if some can be cancelled; the act is done when all are.
     preview: async (request, db) => {
       const expected = await previewCancel(request, db)
-      const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
+      const size = batch === undefined ? null : await readBatchSize(merchantId, batch, db)
       // More may arrive for any batch: from Kafka, or from a file that is published next.
       const isDone = expected.some(isHeeded) || size !== null
       // The cancellation applies to any state: a request to cancel is never refused because a payout moved.
@@ -53,7 +53,7 @@ export const cancelCommand = withDecision(
       await cancelBatch({ merchantId, batchId: batch, by, reason }, ledger)
       const payoutIds = (await open(ledger.db, batch)).map(({ payoutId }) => payoutId)
       const outcomes = await cancelPayouts({ ...request, payoutIds }, ledger)
-      return done(outcomes, await tellBatchSize(merchantId, batch, ledger.db))
+      return done(outcomes, await readBatchSize(merchantId, batch, ledger.db))
     },
   })
 })
