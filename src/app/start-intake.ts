@@ -2,7 +2,7 @@ import { schemaSubjects } from '../messages/topics.ts'
 import { consumeBatches } from '../platform/kafka/consumer.ts'
 import { signing, sql } from '../platform/postgres/postgres.ts'
 import { Rounds } from '../platform/postgres/rounds.ts'
-import { connectRegistry, type SchemaSubject } from '../platform/registry/registry.ts'
+import { connectRegistry, RegistryAway, type SchemaSubject } from '../platform/registry/registry.ts'
 import { Intake } from '../stages/intake/intake.ts'
 import { startingOffset } from '../stages/intake/starting-offset.ts'
 import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
@@ -43,11 +43,18 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
         throw error
       }
     },
-    ready: async () => {
-      const [able] = await ledger.db.run(takesWrites, {})
-      if (!able) throw new Error('the database takes no writes')
-      const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]
-      await connectRegistry(config.registry).lookUp(subject)
+    async ready(failure) {
+      try {
+        const [able] = await ledger.db.run(takesWrites, {})
+        if (!able) throw new Error('the database takes no writes')
+        // It keeps the schemas that it has read.
+        const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]
+        if (failure instanceof RegistryAway) await connectRegistry(config.registry).lookUp(subject)
+        lifecycle.heartbeats.succeed('intake')
+      } catch (error) {
+        lifecycle.heartbeats.fail('intake')
+        throw error
+      }
     },
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,

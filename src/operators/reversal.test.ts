@@ -75,8 +75,8 @@ test('a returned transfer is published beside the result, which stands, and ackn
     ],
   )
   assert.equal(messages[1]?.eventId, reversalEventId('acme', 'p-1'))
-  const decoded = await codec.decode(messages[1]?.value ?? null)
-  assert.ok(decoded.kind === 'decoded')
+  const [result, decoded] = await Promise.all(messages.map(({ value }) => codec.decode(value)))
+  assert.ok(result?.kind === 'decoded' && decoded?.kind === 'decoded')
   const { occurredAt, ...published } = decoded.value as Record<string, unknown>
   assert.equal(typeof occurredAt, 'number')
   assert.deepEqual(published, {
@@ -92,6 +92,7 @@ test('a returned transfer is published beside the result, which stands, and ackn
     reason: 'came back to account ••••6789',
     evidence: 'OPERATOR',
     version: before?.version,
+    paidAt: (result.value as { occurredAt: number }).occurredAt,
   })
   const anomaly = await findAnomaly(ledger.db, 'acme', anomalyId)
   assert.equal(anomaly?.acknowledgedBy, 'asha')

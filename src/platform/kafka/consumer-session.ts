@@ -1,4 +1,5 @@
 import type { Consumer, EachBatchPayload } from 'kafkajs'
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { Logger } from '../log.ts'
 import { Heartbeats } from '../running/heartbeats.ts'
 import { pause } from '../running/lifecycle.ts'
@@ -43,18 +44,25 @@ export type ConsumeOptions = {
   sign?: () => void
   longestInHandMs?: number
   /**
-   * Rejects if something that the handler needs does not work for this process. A consumer whose every batch has failed for
+   * Rejects if something that `failure` was about does not work for this process. A consumer whose every batch has failed for
    * `longestFailingMs` (30 s), or that could read no position for as long, then leaves the group for `awayMs` (10 s), so that other
    * members get its partitions; it stays away until this resolves.
    */
-  ready?: () => Promise<unknown>
+  ready?: (failure: unknown) => Promise<unknown>
   longestFailingMs?: number
   awayMs?: number
   log: Logger
 }
 
-/** Ends a session in which everything failed for too long. */
-export class OnlyFails extends Error {}
+/** Ends a session in which everything failed for too long, at last with `failure`. */
+export class OnlyFails extends Error {
+  readonly failure: unknown
+
+  constructor(message: string, failure: unknown, options: ErrorOptions) {
+    super(message, options)
+    this.failure = failure
+  }
+}
 
 export type Partition = { topic: string; partition: number }
 
@@ -93,6 +101,7 @@ export class ConsumerSession {
   readonly #inHandSince = new Map<Promise<void>, number>()
   /** The batches in progress that KafkaJS no longer waits for. */
   readonly #left = new Set<Promise<void>>()
+  readonly #fewAtOnce: LimitFunction
   readonly #failures = new Map<string, number>()
   /** How long batches, and positions, of all partitions together have only failed. */
   readonly #outcomes = new Heartbeats()
@@ -107,6 +116,7 @@ export class ConsumerSession {
   constructor(options: ConsumeOptions, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
+    this.#fewAtOnce = pLimit(options.partitionsAtOnce)
     this.#untilLeft = AbortSignal.any([signal, this.#leaving.signal])
     const kafka = kafkaFor(options.connection, options.log, this.#ended.signal)
     this.#logs = partitionLogs(options.connection, options.log, this.#ended.signal)
@@ -214,7 +224,7 @@ export class ConsumerSession {
           if (this.#isCurrent(generation)) this.#goOnAt(at, stored)
           return
         } catch (error) {
-          this.#failed('positions')
+          this.#failed('positions', error)
           const retryInMs = backOff(failures)
           this.#options.log.warn(
             { err: error, ...at, retryInMs },
@@ -245,8 +255,8 @@ export class ConsumerSession {
     const stored = this.#answered(
       await begin(at, logOf, read === null ? null : { offset: read, logId: null }),
     )
-    // Commits, so that the next start does not log this again.
-    if (read !== null && stored.offset < read) this.#commit(at, stored.offset)
+    // An earlier owner may have stored more after it had lost the partition.
+    if (stored.offset !== read) this.#commit(at, stored.offset)
     return stored
   }
 
@@ -255,16 +265,16 @@ export class ConsumerSession {
     return stored
   }
 
-  #failed(what: 'batches' | 'positions'): void {
+  #failed(what: 'batches' | 'positions', failure: unknown): void {
     const { longestFailingMs = LONGEST_FAILING_MS, ready } = this.#options
     this.#outcomes.fail(what)
     const failingMs = this.#outcomes.failures().get(what) ?? 0
     if (!ready || failingMs < longestFailingMs) return
     // Otherwise something is wrong with what could not be stored, wherever it is read.
-    ready().then(
+    ready(failure).then(
       () => this.#outcomes.succeed(what),
       (cause: unknown) =>
-        this.#crash(new OnlyFails(`all ${what} failed for ${Math.round(failingMs)} ms`, { cause })),
+        this.#crash(new OnlyFails(`all ${what} failed for ${Math.round(failingMs)} ms`, failure, { cause })),
     )
   }
 
@@ -296,7 +306,7 @@ export class ConsumerSession {
       const moved = stored.offset < before.offset || stored.logId !== before.logId
       if (moved && this.#isCurrent(generation)) this.#place(at)
     } catch (error) {
-      this.#failed('positions')
+      this.#failed('positions', error)
       this.#options.log.debug({ err: error, ...at }, 'cannot check now whether the ledger was set back')
     }
   }
@@ -315,6 +325,7 @@ export class ConsumerSession {
       this.#place(place(batch))
       return
     }
+    const generation = this.#generation
     const work: Promise<void> = this.#work(payload, () => this.#left.has(work)).finally(() => {
       this.#left.delete(work)
       this.#inHandSince.delete(work)
@@ -324,7 +335,7 @@ export class ConsumerSession {
     this.#inHandSince.set(work, performance.now())
     const isDone = new AbortController()
     await Promise.race([work.then(() => isDone.abort()), pause(LONGEST_AWAITED_MS, isDone.signal)])
-    if (!this.#inHandSince.has(work)) return
+    if (this.#inHand.get(key) !== work || !this.#isCurrent(generation)) return
     this.#left.add(work)
     this.#pause(place(batch))
   }
@@ -359,7 +370,7 @@ export class ConsumerSession {
           `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,
         )
       }
-      await this.#options.handler({ ...at, records, nextOffset, epoch, stored })
+      await this.#fewAtOnce(() => this.#options.handler({ ...at, records, nextOffset, epoch, stored }))
       this.#outcomes.succeed('batches')
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))
@@ -392,7 +403,7 @@ export class ConsumerSession {
   }
 
   #tryAgainLater(at: Partition, error: unknown): void {
-    this.#failed('batches')
+    this.#failed('batches', error)
     const generation = this.#generation
     const failures = this.#failures.get(keyOf(at)) ?? 0
     this.#failures.set(keyOf(at), failures + 1)
@@ -452,7 +463,7 @@ const toRecord = (message: EachBatchPayload['batch']['messages'][number]): Incom
   leaderEpoch: (message as BatchMessage).leaderEpoch,
 })
 
-const aborted = (signal: AbortSignal): Promise<void> =>
+export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import net from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { CompressionTypes, Kafka, logLevel, Partitioners, type Transaction } from 'kafkajs'
 import { pino } from 'pino'
 import { silentLogger } from '../log.ts'
 import { eventually } from '../running/eventually.fixture.ts'
+
 import { silentWire } from '../wire.fixture.ts'
 import { connectAdmin } from './admin.ts'
 import type { KafkaConnection } from './connection.ts'
@@ -244,7 +246,9 @@ test('while one batch is in hand, what comes for other partitions is handled, an
   const [one = '', other = ''] = await keysOfPartitions(t, 2)
   const store = new Store()
   const { promise: done, resolve: finish } = Promise.withResolvers<void>()
+  const groupId = unique('group')
   consume(t, topic, store, {
+    groupId,
     handler: async (batch) => {
       if (batch.records.some(({ value }) => String(value) === 'slow')) await done
       await store.take(batch)
@@ -259,6 +263,75 @@ test('while one batch is in hand, what comes for other partitions is handled, an
   finish()
   await eventually('what follows', () => store.texts.includes('next'), 30_000)
   assert.deepEqual(store.texts, ['a', 'b', 'c', 'slow', 'next'])
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  await eventually('all of it committed', async () =>
+    (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n),
+  )
+})
+
+test('what a member stored after it had lost the partition is committed by the next one', async (t) => {
+  const topic = await newTopic(1)
+  const groupId = unique('group')
+  const store = new Store()
+  const { promise: done, resolve: finish } = Promise.withResolvers<void>()
+  let begun = 0
+  const first = consume(t, topic, store, {
+    groupId,
+    handler: async (batch) => {
+      begun++
+      await done
+      await store.take(batch)
+    },
+  })
+  await publisher(t)(topic, ['slow'])
+  await eventually('the batch in hand', () => begun === 1)
+  const stopping = first.stop()
+  finish()
+  await stopping
+  assert.deepEqual(store.texts, ['slow'])
+  consume(t, topic, store, { groupId })
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  await eventually('its offset committed', async () =>
+    (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n),
+  )
+})
+
+test('no more batches are in hand than the consumer may handle at once, however long they take, and a stop does not wait for what never answers', async (t) => {
+  const topic = await newTopic(6)
+  const publish = publisher(t)
+  const store = new Store()
+  let [inHand, most, fails, asked] = [0, 0, true, 0]
+  const member = consume(t, topic, store, {
+    ...{ partitionsAtOnce: 2, longestFailingMs: 0, awayMs: 100 },
+    handler: async (batch) => {
+      most = Math.max(most, ++inHand)
+      await pause(1_500)
+      inHand--
+      if (fails) throw new Error('store is down')
+      await store.take(batch)
+    },
+    ready: async () => {
+      if (asked++ === 0) throw new Error('store is down')
+      await new Promise(() => undefined)
+    },
+  })
+  for (const text of numbers(0, 29)) await publish(topic, [text], text)
+  await eventually('a question that nothing answers', () => asked === 2, 30_000)
+  await member.stop()
+  fails = false
+  consume(t, topic, store, {
+    partitionsAtOnce: 2,
+    handler: async (batch) => {
+      most = Math.max(most, ++inHand)
+      await pause(1_200)
+      inHand--
+      await store.take(batch)
+    },
+  })
+  await eventually('all of it', () => store.seen.length === 30, 60_000)
+  assert.equal(most, 2)
 })
 
 test('a member keeps its partitions while one always fails and the others are quiet, if its store answers', async (t) => {

@@ -1,5 +1,5 @@
 import { pause } from '../running/lifecycle.ts'
-import { type ConsumeOptions, ConsumerSession, OnlyFails } from './consumer-session.ts'
+import { aborted, type ConsumeOptions, ConsumerSession, OnlyFails } from './consumer-session.ts'
 
 export type { ConsumeOptions } from './consumer-session.ts'
 
@@ -13,14 +13,20 @@ export interface Consumption {
 const AWAY_MS = 10_000
 
 /** A member that cannot work would take partitions from those that can, each time it joins. */
-async function pauseUntilReady({ ready, awayMs = AWAY_MS, sign }: ConsumeOptions, signal: AbortSignal) {
-  for (let isReady = false; !isReady && !signal.aborted; ) {
+async function pauseUntilReady(
+  { ready, awayMs = AWAY_MS, sign }: ConsumeOptions,
+  failure: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const stopped = aborted(signal).then(() => true)
+  for (let isReady = false; !isReady; ) {
     await pause(awayMs, signal)
     sign?.()
-    isReady = await (ready?.() ?? Promise.resolve()).then(
+    const asked = ready?.(failure).then(
       () => true,
       () => false,
     )
+    isReady = await Promise.race([stopped, asked ?? true])
   }
 }
 
@@ -45,7 +51,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
             { err: error, groupId: options.groupId },
             'left the group, so that others get the partitions',
           )
-          await pauseUntilReady(options, abort.signal)
+          await pauseUntilReady(options, error.failure, abort.signal)
           continue
         }
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)

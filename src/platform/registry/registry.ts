@@ -91,11 +91,16 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
         if (!under.some((name) => subjects.has(name))) return 'foreign'
         return readable(await schemasAt(ask, `/schemas/ids/${id}`))
       } catch (error) {
-        throw new Error(`schema registry at ${host} could not be asked for schema ${id}`, { cause: error })
+        throw new RegistryAway(`schema registry at ${host} could not be asked for schema ${id}`, {
+          cause: error,
+        })
       }
     },
   }
 }
+
+/** The registry could not be asked for a schema that a message needs. */
+export class RegistryAway extends Error {}
 
 /** Loaded only by who registers: it brings the parsers of two more kinds of schemas with it. */
 async function openClient(to: { host: string; auth?: RegistryConnection['auth'] & {} }) {

@@ -28,6 +28,7 @@ import { openOfBatch } from '../../queries/sql/find.ts'
 import { Relay } from '../relay/relay.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
 import { startingOffset } from './starting-offset.ts'
+import { LedgerRewound } from './store-batch.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -466,6 +467,29 @@ test('intake reads a log again that lost its end and has grown past it since, an
     ['commands-replaced'],
   )
   assert.match(losses[0]?.detail ?? '', /has other records from offset 0 on, but payoutd had read it up to 1/)
+})
+
+test('what replaced a lost tail is refused, and reading begins anew, if another consumer has stored that tail since', async (t) => {
+  const { deps, requested, ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 0 }
+  await standAt(ledger, 0, { offset: 0n, logId: null })
+  const take = ({ records, ...rest }: RecordBatch, epoch: number) =>
+    new Intake(deps).process({
+      ...{ ...rest, epoch },
+      records: records.map((record) => ({ ...record, leaderEpoch: epoch })),
+    })
+  const values = (...ids: string[]) => ids.map((payoutId) => requested(request({ payoutId })))
+  await take(batch(ledger, values('salary-1'), 0n), 1)
+  // The owner before still stores what it had fetched.
+  await take(batch(ledger, values('salary-1', 'salary-2', 'salary-3'), 0n), 1)
+  await assert.rejects(take(batch(ledger, values('salary-4', 'salary-5'), 1n), 2), LedgerRewound)
+  const log = async () => ({ id: null, low: 0n, high: 3n, epochEnd: 1n })
+  const begun = await startingOffset(at, log, { ledger, merchantIds: ['acme'], log: silentLogger })
+  assert.deepEqual(begun.offset, 0n)
+  assert.deepEqual(
+    (await lossesOf(ledger)).map(({ kind }) => kind),
+    ['commands-replaced'],
+  )
 })
 
 test('an epoch counts for the offset that it was stored with, and between two epochs none counts', async (t) => {

@@ -72,6 +72,8 @@ export async function storeSlices(
         throw new LedgerRewound('one partition of several is not where its records begin')
       return rewound(tx, origin, from, stands, deps)
     }
+    if (slice.reads.some((read) => isOfLaterLeader(read, stands)))
+      throw new LedgerRewound('another consumer stored records that Kafka has lost since, in place of these')
     // Otherwise another consumer of the partition has stored the slice.
     if (stands.offset < until)
       unstored.push({ ...slice, reads: slice.reads.filter(({ record }) => record.offset >= stands.offset) })
@@ -91,6 +93,10 @@ export async function storeSlices(
   })
   return { ...tally, waiting: tally.waiting + late.length }
 }
+
+/** A record before the ledger's position, of a later leader than what was stored there. */
+const isOfLaterLeader = ({ record }: ReadCommand, { offset, epoch }: Stands): boolean =>
+  record.offset < offset && (epoch ?? null) !== null && (record.leaderEpoch ?? 0) > (epoch as number)
 
 /** Throws the error if it fences nobody. Returns it otherwise, so that the caller commits the fences before it throws. */
 async function rewound(
