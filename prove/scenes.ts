@@ -43,7 +43,7 @@ export async function inWorld(
 export const start = async (
   world: World,
   without: string | undefined,
-  options: { roles?: string; crash?: Crash } = {},
+  options: { roles?: string; group?: string; crash?: Crash } = {},
 ) => {
   const proc = await world.start({ ...options, ...(without && { without }) })
   if (!options.crash) await proc.up()

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { kafkaFor } from '../../src/platform/kafka/connection.ts'
+import { silentLogger } from '../../src/platform/log.ts'
 import { sql, withSession } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { takeTurns } from '../../src/stages/intake/sql/holds.ts'
 import { inWorld, ONE, type Scene, start } from '../scenes.ts'
 import { MERCHANT_ID } from '../world/merchants.ts'
 import { openThroughWires } from '../world/wires.ts'
-import { commandOf, MIX } from '../world/world.ts'
+import { commandOf, MIX, type World } from '../world/world.ts'
 
 const PATIENCE_MS = 45_000
 
@@ -63,6 +65,19 @@ const waiting = sql<object, { count: number }>`
   select count(*)::int as count from pg_locks where locktype = 'advisory' and not granted`
 const MONTHS = ['june', 'july', 'august', 'september', 'october', 'november', 'december', 'january']
 
+async function isShared({ config }: World, group: string): Promise<boolean> {
+  const ended = new AbortController()
+  const admin = kafkaFor(config.kafka, silentLogger, ended.signal).admin()
+  try {
+    await admin.connect()
+    const { groups } = await admin.describeGroups([group])
+    return groups[0]?.state === 'Stable' && groups[0].members.length === 2
+  } finally {
+    await admin.disconnect()
+    ended.abort()
+  }
+}
+
 /**
  * The same payment to the same payee under eight names, through two partitions at once; all but the first are
  * withdrawn.
@@ -76,10 +91,10 @@ export const otherIsolation: Scene = {
       await withSession(url, (session) =>
         session.query(`alter database ${database} set default_transaction_isolation = 'repeatable read'`),
       )
-      await start(world, without, { roles: 'intake' })
-      await start(world, without, { roles: 'intake' })
+      for (let i = 0; i < 2; i++) await start(world, without, { roles: 'intake', group: 'both' })
+      await eventually('a partition for each', () => isShared(world, `${world.config.topicPrefix}both`))
       const [first = ''] = await world.ask(1, [MIX.usual], ONE)
-      await eventually('the intake of both', async () => (await world.kept()).length === 1)
+      await eventually('the first one', async () => (await world.kept()).length === 1)
       const same = MONTHS.map((month, i) => ({
         ...commandOf(2, `${MIX.usual}1000002`),
         ...{ payoutId: `${month}-${i}`, batchId: month, merchantId: MERCHANT_ID },

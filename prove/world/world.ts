@@ -308,21 +308,22 @@ export class World {
   }
 
   /**
-   * Starts one payoutd process. Its consumer group is new, so that it need not wait until Kafka gives up its killed
-   * predecessor: Postgres has its reading position.
+   * Starts one payoutd process. Its consumer group is new, unless a `group` is named, so that it need not wait until Kafka gives up
+   * its killed predecessor: Postgres has its reading position.
    */
   async start(
-    options: { roles?: string; crash?: Crash; without?: string; clockOffMs?: number } = {},
+    options: { roles?: string; group?: string; crash?: Crash; without?: string; clockOffMs?: number } = {},
   ): Promise<Proc> {
     const { roles = 'intake,dispatch,outcomes,relay', crash, without, clockOffMs } = options
     const [internalPort] = await freePorts(1)
+    const number = ++this.#started
     const proc = Proc.spawn({
-      name: `payoutd-${++this.#started}`,
+      name: `payoutd-${number}`,
       command: without ? [without, roles] : ['serve', '--roles', roles],
       ...(without && { program: 'prove/without/serve-without.ts' }),
       settings: {
         ...this.settings,
-        KAFKA_GROUP: `${this.config.topicPrefix}${this.#started}`,
+        KAFKA_GROUP: `${this.config.topicPrefix}${options.group ?? number}`,
         INTERNAL_PORT: String(internalPort),
         ...(clockOffMs !== undefined && { PROVE_CLOCK_OFF_MS: String(clockOffMs) }),
       },
