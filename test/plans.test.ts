@@ -333,7 +333,13 @@ const HOT: Hot[] = [
   hot('wakeDispatch', wakeDispatch, { merchantIds }),
   {
     ...hot('notOwn', notOwn, {
-      published: payoutKeys.map((key) => ({ ...key, version: 2, toState: 'paid' as const, at: 0 })),
+      published: payoutKeys.map((key) => ({
+        ...key,
+        version: 2,
+        fromState: null,
+        toState: 'paid' as const,
+        at: 0,
+      })),
     }),
     most: READ_AT_MOST * USES,
   },

@@ -90,11 +90,12 @@ export async function storeRecalled(
     all.map(({ recalled }) => recalled.after),
   )
   await tx.run(recordAttempts, {
-    lost: all.map(({ before, recalled }) => ({
-      ...before,
-      first: before.attempt + 1,
-      last: recalled.after.attempt,
-    })),
+    lost: all.flatMap(({ before, recalled: { after, submitted } }) =>
+      Array.from({ length: after.attempt - before.attempt }, (_, i) => ({
+        ...before,
+        ...{ attempt: before.attempt + 1 + i, claimedAt: submitted[i] ?? null },
+      })),
+    ),
   })
   const ended = all.flatMap((each) => {
     const { end, after } = each.recalled

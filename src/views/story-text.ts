@@ -63,7 +63,7 @@ export function storyText(story: PayoutStory): string {
 
 const claimText = ({ isPutBack, claimedAt, owner, leaseUntil }: Attempt): string =>
   isPutBack
-    ? `lost with the ledger, restored by payoutd recover ${formatTime(claimedAt)}`
+    ? `lost with the ledger, restored by payoutd recover ${formatTime(leaseUntil)}`
     : `claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`
 
 /** A command, or a row of a file, that arrived again under its id with other content; null: none did. */

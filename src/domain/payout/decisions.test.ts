@@ -989,7 +989,7 @@ describe('a callback or a query result', () => {
             amount,
             currency,
           } as const),
-          ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
+          ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW + 4, asEvent: true, asResult: true },
         }
         const story = { ...nothingPublished(), submitted: submittedUnder([8]), ends: [end], highest: 9 }
         const { after } = readBackStory(given('queued'), story)

@@ -9,6 +9,7 @@ import {
   type PublishedTransition,
   SENT,
   showsOrder,
+  storiesOf,
   submitsAmong,
 } from './published-story.ts'
 
@@ -73,7 +74,7 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 
 /**
  * What to do with a payout that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
- * transitions that its own story lacks, in order; only those after their last end count. The ledger lost that, perhaps with an
+ * transitions that its own story lacks; only those after the last end of each ledger count. The ledger lost that, perhaps with an
  * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has
  * and does not show an order that the end denies.
  */
@@ -82,7 +83,9 @@ export function sentSince(
   unknown: readonly PublishedTransition[],
   { transitions, highest }: Pick<Published, 'transitions' | 'highest'>,
 ): Decision | null {
-  const since = unknown.slice(unknown.findLastIndex(({ toState }) => isEnd(toState)) + 1)
+  const since = storiesOf(unknown).flatMap((story) =>
+    story.slice(story.findLastIndex(({ toState }) => isEnd(toState)) + 1),
+  )
   const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
   if (!last) return null
   if (payout.state === 'paid') return submitsAmong(since).length === 0 ? null : sentBesides(payout, last)

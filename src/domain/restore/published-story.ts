@@ -127,6 +127,20 @@ export const lackedEnds = (
     .filter((end) => end.version > payout.version || passed.some((each) => isSame(each, transitionTo(end))))
     .sort((a, b) => b.version - a.version)
 
+/**
+ * What ledgers that were set back one after another published, each in the order of time: a version that does not grow is of the
+ * next one.
+ */
+export function storiesOf(transitions: readonly PublishedTransition[]): PublishedTransition[][] {
+  const stories: PublishedTransition[][] = []
+  for (const each of transitions.toSorted((a, b) => a.at - b.at || a.version - b.version)) {
+    const story = stories.at(-1)
+    if (story && (story.at(-1) as PublishedTransition).version < each.version) story.push(each)
+    else stories.push([each])
+  }
+  return stories
+}
+
 /** The states that only an attempt leads to. */
 export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
 

@@ -17,6 +17,7 @@ import {
   type PublishedTransition,
   SENT,
   showsOrder,
+  storiesOf,
   submitsAmong,
   transitionsOf,
 } from './published-story.ts'
@@ -27,6 +28,8 @@ export type StoryReadBack = {
   lost: PublishedTransition[]
   /** What else its own story lacks, in order: the ledger has something else under each of these versions. */
   passed: PublishedTransition[]
+  /** When the attempts were submitted that the ledger lost, as far as that is known. */
+  submitted: Instant[]
   after: Payout
   /** The latest published end that the ledger lacks. If `after` has ended, the ledger took this end over. */
   end: PublishedEnd | null
@@ -55,20 +58,26 @@ export const PUBLISHED_BEFORE = 'published-before'
  * person decides, or the gateway has it; payoutd does not send it again. Versions continue above the highest published one.
  * A ledger that was set back more than once has several stories in Kafka with the same versions, and all of them count.
  * What was left to a person is theirs again (see `leftToPerson`).
- * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise.
+ * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise. `own`: when the ledger's own
+ * attempts were submitted.
  */
 export function readBackStory(
   payout: Payout,
   published: Published,
   passedSince: readonly PublishedTransition[] = [],
+  own: readonly Instant[] = [],
 ): StoryReadBack {
-  const { submitted, highest } = published
+  const { highest } = published
+  const submitted = new Map([...own.map((at) => [at, payout.version] as const), ...published.submitted])
   const { lost, passed } = lackedBy(payout, published, passedSince)
   const unknown = [...passed, ...lost]
   const ends = lackedEnds(payout, published, passed)
   const end = ends[0] ?? null
-  const isOneStory = passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0)
-  const isTaken = end !== null && isOneStory && isEndOf(payout, end, published)
+  const isOneStory =
+    storiesOf(unknown).length <= 1 &&
+    (passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0))
+  const isSentSince = end !== null && [...submitted.keys()].some((at) => at > end.at)
+  const isTaken = end !== null && isOneStory && !isSentSince && isEndOf(payout, end, published)
   const lostSubmits = new Set(
     [...submitted]
       .flatMap(([each, version]) => (version > payout.version ? [each] : []))
@@ -97,7 +106,7 @@ export function readBackStory(
     ready: payout.ready && cancelRequest === null,
     orderShown: payout.orderShown || wasShown,
   }
-  const read = { lost, passed, end, held: null }
+  const read = { lost, passed, submitted: [...lostSubmits].sort((a, b) => a - b), end, held: null }
   if (isTaken) {
     // No message says which account paid. If the ledger lacks attempts, it may be any.
     const isOfUnknown = end.status === 'paid' && attempt > payout.attempt
@@ -127,8 +136,9 @@ export function readBackLate(
   payout: Payout,
   published: Published,
   passed: readonly PublishedTransition[] = [],
+  own: readonly Instant[] = [],
 ): StoryReadBack {
-  const recalled = readBackStory({ ...payout, ready: false }, published, passed)
+  const recalled = readBackStory({ ...payout, ready: false }, published, passed, own)
   const { after, end } = recalled
   if (isEnd(after.state) || end || !waits(after)) return recalled
   const note =

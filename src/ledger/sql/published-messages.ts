@@ -54,17 +54,16 @@ export const takePublished = sql<
   returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
     m.amount, m.currency, m.agentpay_order_id, m.fee, m.utr, m.at`
 
-/** Records attempts that the ledger had lost, from the first to the last of each payout. */
+/** Records attempts that the ledger had lost. `claimedAt`: null if it is not known. */
 export const recordAttempts = sql<{
-  lost: readonly (PayoutKey & { orderNo: string | null; first: number; last: number })[]
+  lost: readonly (PayoutKey & { orderNo: string | null; attempt: number; claimedAt: Instant | null })[]
 }>`
-  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
-  select merchant_id, payout_id, attempt, order_no, 'recovery', now()
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until, claimed_at)
+  select merchant_id, payout_id, attempt, order_no, 'recovery', now(), coalesce(to_timestamp(claimed_at / 1000), now())
   from ${{
     rows: 'lost',
-    columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text', first: 'int', last: 'int' },
-  }} lost
-  cross join lateral generate_series(first, last) as attempt`
+    columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text', attempt: 'int', claimedAt: 'float8' },
+  }} lost`
 
 /**
  * Records that a ledger that was lost held payouts for an operator since `at`. What it compared them with is unknown. Their

@@ -84,7 +84,7 @@ async function demandSettings(
 
 async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void> {
   const attempt = payout.attempt + 1
-  await tx.run(recordAttempts, { lost: [{ ...payout, first: attempt, last: attempt }] })
+  await tx.run(recordAttempts, { lost: [{ ...payout, attempt, claimedAt: null }] })
   await tx.run(noteLoss, {})
 }
 

@@ -7,6 +7,7 @@ import {
   nothingPublished,
   type Published,
   type PublishedMessage,
+  submitsAmong,
   transitionsOf,
 } from '../../domain/restore/published-story.ts'
 import { lackedBy, standsAt } from '../../domain/restore/read-back.ts'
@@ -79,7 +80,8 @@ export async function settleOtherEnd(
   const doubts = since ? [since, ...others.map(anomalyAlone)] : others
   const { attempt } = standsAt({ after: payout, doubts })
   const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
-  const recalled = { lost, passed, after, end: null, sent: false, held: null, doubts }
+  const submitted = submitsAmong([...passed, ...lost])
+  const recalled = { lost, passed, submitted, after, end: null, sent: false, held: null, doubts }
   await storeRecalled(tx, ledger, [{ before: payout, recalled, faults: [], isResultDue: false }])
 }
 

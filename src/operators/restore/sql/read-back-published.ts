@@ -71,26 +71,35 @@ export const lacksPublished = sql<
     )
   limit 1`
 
+/** When the attempts of a payout were submitted, as far as the ledger knows. */
+export const submissions = sql<FencedMerchant & { payoutId: string }, { at: Instant }>`
+  select claimed_at as at from attempts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
 /**
  * The places, from 1, of the published transitions that a payout's own story lacks: a transition is its own if it happened at the
  * published time. Another ledger may have used the same version for the same state. Nothing tells about those that are older than
- * the history that is kept, but for submissions (attempts are kept) and payments. For paid payouts only ends and submissions.
+ * the history that is kept, but for submissions, because attempts are kept.
  */
 export const notOwn = sql<
-  { published: readonly (PayoutKey & Pick<PublishedTransition, 'version' | 'toState' | 'at'>)[] },
+  {
+    published: readonly (PayoutKey & Pick<PublishedTransition, 'version' | 'fromState' | 'toState' | 'at'>)[]
+  },
   { place: number }
 >`
   select wanted.place
   from (
-    select merchant_id, payout_id, version, to_state as state, to_timestamp(at / 1000) as at, n::int as place
+    select merchant_id, payout_id, version, from_state, to_state as state, to_timestamp(at / 1000) as at, n::int as place
     from ${{
       rows: 'published',
-      columns: { merchantId: 'text', payoutId: 'text', version: 'int', toState: 'text', at: 'float8' },
+      columns: {
+        ...{ merchantId: 'text', payoutId: 'text', version: 'int', fromState: 'text', toState: 'text' },
+        at: 'float8',
+      },
       ordered: true,
     }} given
   ) wanted
   cross join lateral (
-    select state, version, date_trunc('milliseconds', paid_at) as paid_at from payouts
+    select version from payouts
     where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
     offset 0
   ) p
@@ -102,13 +111,11 @@ export const notOwn = sql<
     where h.merchant_id = wanted.merchant_id and h.payout_id = wanted.payout_id
   ) story
   where not coalesce(story.is_own, false) and (p.version < wanted.version or case
-    when wanted.state = 'submitting' then not exists (
+    when wanted.state = 'submitting' and wanted.from_state is distinct from 'submitting' then not exists (
       select from attempts a
       where a.merchant_id = wanted.merchant_id and a.payout_id = wanted.payout_id
         and date_trunc('milliseconds', a.claimed_at) = wanted.at
       offset 0
     )
-    when wanted.state = 'paid' and p.state = 'paid' then p.paid_at <> wanted.at
-    when p.state = 'paid' and wanted.state not in ('failed', 'rejected', 'cancelled') then false
     else story.is_kept
   end)`
