@@ -73,7 +73,7 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 }
 
 /**
- * What to do with a payout that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
+ * What to do with a payout, whose lost attempts are counted already, that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
  * transitions that its own story lacks; only those after the last end of each ledger count. The ledger lost that, perhaps with an
  * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has
  * and does not show an order that the end denies.
@@ -96,10 +96,7 @@ export function sentSince(
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   if (payout.orderNo === null) return told
   // The lost attempt, if there was one, may be at any account.
-  const lost = !isKnown && {
-    ...{ attempt: Math.max(1, payout.attempt) + submitsAmong(since).length, accountId: null },
-    ...{ turnedAway: true, agentpayOrderId: null },
-  }
+  const lost = !isKnown && { accountId: null, turnedAway: true, agentpayOrderId: null }
   return {
     ...told,
     ...change(payout, { ...unsettled(payout, highest), ...lost }, 'OPERATOR', { note: detail }),

@@ -75,12 +75,14 @@ export async function settleOtherEnd(
   const { lost, passed } = lackedBy(payout, published, await passedBy(tx, payout, published))
   const ends = lackedEnds(payout, published, passed)
   if (passed.length + lost.length + ends.length === 0) return
-  const since = sentSince(payout, [...passed, ...lost], published)
-  const others = otherEnds(payout, ends, highest)
+  const unknown = [...passed, ...lost]
+  const submitted = submitsAmong(unknown)
+  const counted = { ...payout, attempt: payout.attempt + submitted.length }
+  const since = sentSince(counted, unknown, published)
+  const others = otherEnds(counted, ends, highest)
   const doubts = since ? [since, ...others.map(anomalyAlone)] : others
-  const { attempt } = standsAt({ after: payout, doubts })
+  const { attempt } = standsAt({ after: counted, doubts })
   const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
-  const submitted = submitsAmong([...passed, ...lost])
   const recalled = { lost, passed, submitted, after, end: null, sent: false, held: null, doubts }
   await storeRecalled(tx, ledger, [{ before: payout, recalled, faults: [], isResultDue: false }])
 }
