@@ -1,114 +1,45 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { ACCOUNT, anomaliesOf, payoutsOf } from '../../../test/ledger.ts'
-import { ABSENT, HAS_IT, lostLedger, WHO, type WrittenMessage } from '../../../test/lost-ledger.ts'
+import { test } from 'node:test'
+import { anomaliesOf } from '../../../test/ledger.ts'
+import { ABSENT, HAS_IT } from '../../../test/lost-ledger.ts'
 import { CURRENT, FORMER } from '../../../test/two-accounts.ts'
-import type { OrderReport } from '../../domain/evidence.ts'
-import type { ApplyAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
-import { recordApply } from '../../domain/payout/record-apply-answer.ts'
-import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
 import { become } from '../../domain/payout/transition.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
-import { reversePayout } from '../reversal.ts'
-import { publishedBeyond } from './published-beyond.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { listOpen } from './restore.ts'
-
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
-const KEY = { merchantId: 'acme', payoutId: 'p' }
-const exchange = {}
-const TIMEOUT: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
-const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
-const REFUSED: ApplyAnswer = { kind: 'refused', code: 'LIMIT', message: 'day limit', vouched: true, exchange }
-const LATER: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: true, exchange },
-}
-const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
-  ...{ kind: 'accepted', agentpayOrderId, fee: null, status: 'processing', exchange },
-})
+import {
+  AP1,
+  AP2,
+  acceptedAs,
+  exchange,
+  LATER,
+  makeReady,
+  NOT_SENT,
+  REFUSED,
+  reported,
+  type SetBack,
+  setBackLedger,
+  TIMEOUT,
+} from './set-back.fixture.ts'
 
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
-const reported = (fields: Partial<OrderReport>): QueryAnswer => {
-  assert.ok(HAS_IT.kind === 'found')
-  return { kind: 'found', report: { ...HAS_IT.report, ...fields } }
-}
-const AP1 = { agentpayOrderId: 'AP1', utr: '632611200001' }
-const AP2 = { agentpayOrderId: 'AP2', utr: '632611200002' }
-
 const ORDERS = [
   ['before', true],
   ['after', false],
 ] as const
 
 const monthsPass = sql<object>`delete from history where version = 1`
-const makeReady = sql<object>`update payouts set ready = true where state = 'queued'`
-const known = sql<object, { accountId: string | null; doubted: boolean }>`
-  select account_id, doubted from payouts where payout_id = 'p'`
-
-type Lost = Awaited<ReturnType<typeof world>>
-
-async function world(t: TestContext) {
-  const lost = await lostLedger(t)
-  const { ledger, db } = lost
-  const published: WrittenMessage[] = []
-  let isOwnFirst = false
-  const all = async () => {
-    const own = await lost.published()
-    return isOwnFirst ? [...own, ...published] : [...published, ...own]
-  }
-  return {
-    ...lost,
-    /** It reads the command of `p` (again), and sends it as version 2. */
-    async sendAs2(account = ACCOUNT) {
-      await lost.read()
-      assert.equal((await lost.wave(account)).length, 1)
-      assert.deepEqual(await lost.now(), ['submitting 2 1'])
-    },
-    async sendAgain() {
-      await db.run(makeReady, {})
-      assert.equal((await lost.wave()).length, 1)
-    },
-    say: (answer: ApplyAnswer) =>
-      decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, TABLE, now)),
-    sayAbsent: () =>
-      decided(ledger, 'p', (payout, now) =>
-        recordAbsence(payout, {}, { askedAt: now, isPresenceChecked: true }, TABLE, now),
-      ),
-    cancel: () => cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger),
-    /** The ledger loses all; Kafka keeps what `isKept` says. */
-    async lose(isKept: (message: WrittenMessage, at: number, all: WrittenMessage[]) => boolean = () => true) {
-      published.push(...(await lost.lose()).filter(isKept))
-    },
-    /** Kafka has these besides. */
-    keep: (messages: readonly WrittenMessage[]) => published.push(...messages),
-    /** Kafka has what the ledger publishes before what it kept. */
-    publishOwnFirst: () => {
-      isOwnFirst = true
-    },
-    recover: async (answer = HAS_IT) => lost.recover(await all(), answer),
-    /** Returns how many payouts lacked something. */
-    async readBack(): Promise<number> {
-      await listOpen(db, await lost.raise())
-      return readBackPublished(['acme'], lost.topics(await all()))
-    },
-    beyond: async () => publishedBeyond(lost.topics(await all())),
-    state: async () => (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason])[0],
-    known: async () => (await db.run(known, {}))[0],
-    reverse: async () => (await reversePayout({ ...KEY, ...WHO, anomalyId: null, shown: null }, ledger)).kind,
-  }
-}
 
 for (const [end, fail] of [
-  ['failed', async ({ say }: Lost) => say(REFUSED)],
-  ['cancelled', async ({ say, cancel }: Lost) => say(NOT_SENT).then(cancel)],
+  ['failed', async ({ say }: SetBack) => say(REFUSED)],
+  ['cancelled', async ({ say, cancel }: SetBack) => say(NOT_SENT).then(cancel)],
 ] as const)
   test(`a payout that was published as ${end} and sent since under the same version is paid once the gateway says so, and a second recovery changes nothing`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     await fail(lost)
     await lost.lose()
@@ -122,17 +53,17 @@ for (const [end, fail] of [
   })
 
 for (const [how, lostAnswer, since] of [
-  ['refused', TIMEOUT, ({ say }: Lost) => say(REFUSED)],
-  ['not sent, and then cancelled', TIMEOUT, ({ say, cancel }: Lost) => say(NOT_SENT).then(cancel)],
+  ['refused', TIMEOUT, ({ say }: SetBack) => say(REFUSED)],
+  ['not sent, and then cancelled', TIMEOUT, ({ say, cancel }: SetBack) => say(NOT_SENT).then(cancel)],
   [
     'reported as failed',
     acceptedAs('AP1'),
-    ({ say, callBack }: Lost) =>
+    ({ say, callBack }: SetBack) =>
       say(acceptedAs('AP2')).then(() => callBack({ status: 'failed', agentpayOrderId: 'AP2', utr: null })),
   ],
 ] as const)
   test(`a payout that was sent under the version of a lost attempt, and was ${how}, goes to a person`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     await lost.say(lostAnswer)
     await lost.lose()
@@ -144,7 +75,7 @@ for (const [how, lostAnswer, since] of [
   })
 
 test('a payout that was cancelled before it was sent, and that a lost ledger had sent, goes to a person', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(TIMEOUT)
   await lost.lose()
@@ -159,7 +90,7 @@ for (const [answer, state] of [
   [ABSENT, ['review', 'proved-absent']],
 ] as const)
   test(`a payout of which a lost acceptance was published, and no attempt of the ledger left, is doubted: the gateway says ${answer.kind}`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     await lost.say(acceptedAs('AP1'))
     await lost.lose()
@@ -175,7 +106,7 @@ for (const [when, isLate] of [
   ['after', true],
 ] as const)
   test(`a payout of which Kafka kept only that an order was shown, and whose command comes ${when} the recovery, is doubted`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     const { events } = lost.ledger.topics
     await lost.sendAs2()
     await lost.say(TIMEOUT)
@@ -191,7 +122,7 @@ for (const [when, isLate] of [
   })
 
 test('a payout that was sent in vain under the version of a lost attempt is not sent again when the gateway has no order', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(TIMEOUT)
   await lost.lose()
@@ -204,7 +135,7 @@ test('a payout that was sent in vain under the version of a lost attempt is not 
 })
 
 test('a published payment of a lost attempt does not end a payout that was sent since to another account, and its return is confirmed there', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2(FORMER)
   for (const account of [FORMER, CURRENT]) await lost.db.run(addSettings, account)
   await lost.say(acceptedAs('AP1'))
@@ -221,7 +152,7 @@ test('a published payment of a lost attempt does not end a payout that was sent 
 })
 
 test('a failure without a number, after a payment of a lost attempt was published, confirms no return', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(acceptedAs('AP1'))
   await lost.callBack()
@@ -234,7 +165,7 @@ test('a failure without a number, after a payment of a lost attempt was publishe
 })
 
 test('a second recovery counts no lost attempt twice, but another one that was sent under the same version', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(TIMEOUT)
   await lost.lose()
@@ -257,10 +188,10 @@ test('a second recovery counts no lost attempt twice, but another one that was s
 
 for (const [how, state, finish] of [
   ['is under way', 'submitting 14 7', async () => undefined],
-  ['has failed', 'failed 15 7', ({ say }: Lost) => say(REFUSED)],
+  ['has failed', 'failed 15 7', ({ say }: SetBack) => say(REFUSED)],
 ] as const)
   test(`a ledger that lost nothing lacks none of the submissions that it published: the payout ${how}`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     for (let attempt = 2; attempt <= 7; attempt++) {
       await lost.say(LATER)
@@ -274,7 +205,7 @@ for (const [how, state, finish] of [
 
 for (const [order, isOwnFirst] of ORDERS) {
   test(`a payout that failed, and whose own story was published ${order} that of a lost attempt, goes to a person and is paid once the gateway says so`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     await lost.lose()
     if (isOwnFirst) lost.publishOwnFirst()
@@ -288,7 +219,7 @@ for (const [order, isOwnFirst] of ORDERS) {
   })
 
   test(`a payout that is under way, and whose own story was published ${order} the failure of a lost attempt, goes to a person and is paid once the gateway says so`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     await lost.sendAs2()
     await lost.say(REFUSED)
     await lost.lose()
@@ -310,7 +241,7 @@ for (const [how, first, second] of [
 ] as const)
   for (const [order, isOwnFirst] of ORDERS)
     test(`a payout that was paid twice under one version, by two orders ${how}, stays paid, and an anomaly tells, when its own story was published ${order} the lost one`, async (t) => {
-      const lost = await world(t)
+      const lost = await setBackLedger(t)
       await lost.sendAs2()
       await lost.callBack(first)
       await lost.lose()
@@ -330,19 +261,19 @@ for (const [when, state, recoverAndFail] of [
   [
     'before',
     ['review', 'end-published'],
-    (lost: Lost) => lost.callBack(FAILED_AP2).then(() => lost.recover(reported(FAILED_AP2))),
+    (lost: SetBack) => lost.callBack(FAILED_AP2).then(() => lost.recover(reported(FAILED_AP2))),
   ],
   [
     'after',
     ['processing', null],
-    (lost: Lost) =>
+    (lost: SetBack) =>
       lost
         .recover(reported({ ...AP2, status: 'processing', utr: null }))
         .then(() => lost.callBack(FAILED_AP2)),
   ],
 ] as const)
   test(`a payout is not failed if all that Kafka has of its lost attempt is what the ledger did under the same version, and the gateway reports a failure ${when} the recovery`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     const { events } = lost.ledger.topics
     await lost.sendAs2()
     await lost.say(acceptedAs('AP1'))
@@ -361,7 +292,7 @@ for (const [first, second] of [
   [acceptedAs('AP1'), REFUSED],
 ] as const)
   test(`a payout that two lost ledgers sent under one version, ${first.kind} and ${second.kind}, is neither failed nor sent when its command comes after the recovery`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     for (const answer of [first, second]) {
       await lost.sendAs2()
       await lost.say(answer)
@@ -375,7 +306,7 @@ for (const [first, second] of [
   })
 
 test('a payment that was returned is the ledger’s own, whatever was published about it', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(acceptedAs('AP1'))
   await lost.callBack()
@@ -389,7 +320,7 @@ test('a payment that was returned is the ledger’s own, whatever was published 
 })
 
 test('a payout that moved while a recovery read what was published is not left to a person: all of it is its own', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await listOpen(lost.db, await lost.raise())
   await lost.read()
   await decided(lost.ledger, 'p', (before) => ({
@@ -401,12 +332,15 @@ test('a payout that moved while a recovery read what was published is not left t
 })
 
 for (const [what, hear] of [
-  ['the event of a payment', ({ callBack }: Lost) => callBack(AP1)],
-  ['that an order was shown', ({ callBack }: Lost) => callBack({ ...AP1, status: 'processing', utr: null })],
+  ['the event of a payment', ({ callBack }: SetBack) => callBack(AP1)],
+  [
+    'that an order was shown',
+    ({ callBack }: SetBack) => callBack({ ...AP1, status: 'processing', utr: null }),
+  ],
   ['the submission', async () => undefined],
 ] as const)
   test(`a paid payout of whose lost attempt Kafka has no more than ${what} stays paid, and an anomaly tells`, async (t) => {
-    const lost = await world(t)
+    const lost = await setBackLedger(t)
     const { events } = lost.ledger.topics
     await lost.sendAs2()
     await hear(lost)
@@ -421,7 +355,7 @@ for (const [what, hear] of [
   })
 
 test('a payout whose history has lost its beginning, and that was sent under the version of a lost attempt, goes to a person and is paid once the gateway says so', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   await lost.sendAs2()
   await lost.say(REFUSED)
   await lost.lose()
@@ -437,7 +371,7 @@ test('a payout whose history has lost its beginning, and that was sent under the
 })
 
 test('a recovery after two losses counts both lost attempts, and a second one counts no more', async (t) => {
-  const lost = await world(t)
+  const lost = await setBackLedger(t)
   for (let losses = 0; losses < 2; losses++) {
     await lost.sendAs2()
     await lost.lose()
