@@ -305,6 +305,80 @@ for (const [first, second] of [
     assert.deepEqual(await lost.known(), { accountId: null, doubted: true })
   })
 
+const UNDER_WAY = reported({ ...AP1, status: 'processing', utr: null })
+
+for (const kept of ['the result', 'the result and the last event'] as const)
+  test(`a payout that was sent again is not failed by a lost failure of which Kafka has no more than ${kept}`, async (t) => {
+    const lost = await setBackLedger(t)
+    const { events, results } = lost.ledger.topics
+    await lost.sendAs2()
+    await lost.say(REFUSED)
+    await lost.lose(
+      (message, _at, all) =>
+        message.topic === results ||
+        (kept !== 'the result' && message === all.findLast(({ topic }) => topic === events)),
+    )
+    await lost.sendAs2()
+    await lost.recover(UNDER_WAY)
+    assert.deepEqual(await lost.state(), ['review', 'end-published'])
+    await lost.callBack(AP1)
+    assert.deepEqual(await lost.state(), ['paid', null])
+  })
+
+test('a payout that failed is a person’s again if one of two lost ledgers has an order under way, and the other one failed it', async (t) => {
+  const lost = await setBackLedger(t)
+  for (const answer of [acceptedAs('AP1'), REFUSED]) {
+    await lost.sendAs2()
+    await lost.say(answer)
+    await lost.lose()
+  }
+  await lost.sendAs2()
+  await lost.say(REFUSED)
+  await lost.recover(UNDER_WAY)
+  assert.deepEqual(await lost.state(), ['review', 'end-published'])
+})
+
+test('a payout that was never sent is not cancelled as one lost ledger did, if another one had sent it', async (t) => {
+  const lost = await setBackLedger(t)
+  const move = (state: 'held' | 'queued', reason: 'duplicate' | null) =>
+    decided(lost.ledger, 'p', (before) => ({
+      change: { before, after: become(before, state, { reason }), source: 'OPERATOR', exchange },
+    }))
+  const heldAndReleased = async () => {
+    await lost.read()
+    await move('held', 'duplicate')
+    await move('queued', null)
+  }
+  await lost.sendAs2()
+  await lost.say(acceptedAs('AP1'))
+  await lost.lose()
+  await heldAndReleased()
+  await lost.cancel()
+  await lost.lose()
+  await heldAndReleased()
+  await lost.recover(UNDER_WAY)
+  assert.deepEqual(await lost.state(), ['review', 'end-published'])
+  await lost.callBack(AP1)
+  assert.deepEqual(await lost.state(), ['paid', null])
+})
+
+for (const end of ['success', 'failed'] as const)
+  test(`a ledger that was read back lacks nothing once its history is dropped: the payout is reported as ${end}`, async (t) => {
+    const lost = await setBackLedger(t)
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP1'))
+    await lost.lose()
+    await lost.read()
+    await lost.recover(UNDER_WAY)
+    await lost.callBack({ ...AP1, status: end })
+    const all = async () => [await lost.now(), await lost.told(), await anomaliesOf(lost.ledger)]
+    const before = await all()
+    await lost.db.run(sql<object>`delete from history`, {})
+    assert.equal(await lost.beyond(), null)
+    await lost.recover(UNDER_WAY)
+    assert.deepEqual(await all(), before)
+  })
+
 test('a payment that was returned is the ledger’s own, whatever was published about it', async (t) => {
   const lost = await setBackLedger(t)
   await lost.sendAs2()
