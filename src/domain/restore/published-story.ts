@@ -48,8 +48,8 @@ export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isRes
 export type Published = {
   /** From the ledger's version on, and below it what its own story lacks; in any order, with repeats. */
   transitions: PublishedTransition[]
-  /** The versions of the submissions, by their times. Two stories may have one under the same version. */
-  submitted: Map<Instant, number>
+  /** The times of the submissions. */
+  submitted: Set<Instant>
   /** Each once, in the order of publication. */
   ends: PublishedEnd[]
   /** The highest published version. */
@@ -58,7 +58,7 @@ export type Published = {
 
 export const nothingPublished = (): Published => ({
   transitions: [],
-  submitted: new Map(),
+  submitted: new Set(),
   ends: [],
   highest: 0,
 })
@@ -67,7 +67,7 @@ export const nothingPublished = (): Published => ({
 export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
   published.highest = Math.max(published.highest, message.version)
   if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
-  if (isSubmit(message.fromState, message.state)) published.submitted.set(message.at, message.version)
+  if (isSubmit(message.fromState, message.state)) published.submitted.add(message.at)
   const end = endIn(message)
   if (!end) return
   const at = published.ends.findIndex((each) => isSame(transitionTo(each), transitionTo(end)))

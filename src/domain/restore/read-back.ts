@@ -18,7 +18,6 @@ import {
   SENT,
   showsOrder,
   storiesOf,
-  submitsAmong,
   transitionsOf,
 } from './published-story.ts'
 
@@ -68,7 +67,7 @@ export function readBackStory(
   own: readonly Instant[] = [],
 ): StoryReadBack {
   const { highest } = published
-  const submitted = new Map([...own.map((at) => [at, payout.version] as const), ...published.submitted])
+  const submitted = published.submitted.union(new Set(own))
   const { lost, passed } = lackedBy(payout, published, passedSince)
   const unknown = [...passed, ...lost]
   const ends = lackedEnds(payout, published, passed)
@@ -76,13 +75,9 @@ export function readBackStory(
   const isOneStory =
     storiesOf(unknown).length <= 1 &&
     (passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0))
-  const isSentSince = end !== null && [...submitted.keys()].some((at) => at > end.at)
+  const isSentSince = end !== null && [...submitted].some((at) => at > end.at)
   const isTaken = end !== null && isOneStory && !isSentSince && isEndOf(payout, end, published)
-  const lostSubmits = new Set(
-    [...submitted]
-      .flatMap(([each, version]) => (version > payout.version ? [each] : []))
-      .concat(submitsAmong(passed)),
-  )
+  const lostSubmits = published.submitted.difference(new Set(own))
   const wasShown = transitionsOf(published).some(showsOrder)
   // Kafka may no longer have its submission.
   const lostAttempts = Math.max(lostSubmits.size, wasShown && wasNeverSent(payout) ? 1 : 0)
@@ -264,7 +259,7 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
 
 /** At least this many: Kafka may no longer have the submission of what was sent before the first one that it has. */
 function attemptsIn(submitted: Published['submitted'], lost: readonly PublishedTransition[]): number {
-  const first = Math.min(...submitted.keys())
+  const first = Math.min(...submitted)
   const isEarlier = lost.some(
     ({ fromState, toState, at }) => at < first && (SENT.includes(fromState) || SENT.includes(toState)),
   )

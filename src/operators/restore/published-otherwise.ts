@@ -77,7 +77,9 @@ export async function settleOtherEnd(
   if (passed.length + lost.length + ends.length === 0) return
   const unknown = [...passed, ...lost]
   const submitted = submitsAmong(unknown)
-  const counted = { ...payout, attempt: payout.attempt + submitted.length }
+  // A rejected one has no order number to record attempts of.
+  const attempts = payout.orderNo === null ? 0 : submitted.length
+  const counted = { ...payout, attempt: payout.attempt + attempts }
   const since = sentSince(counted, unknown, published)
   const others = otherEnds(counted, ends, highest)
   const doubts = since ? [since, ...others.map(anomalyAlone)] : others

@@ -379,6 +379,19 @@ for (const end of ['success', 'failed'] as const)
     assert.deepEqual(await all(), before)
   })
 
+test('a payout that was sent by a lost ledger, and breaks today’s rules, stays rejected, and an anomaly tells', async (t) => {
+  const lost = await setBackLedger(t)
+  await lost.sendAs2()
+  await lost.lose()
+  await lost.readAgain()
+  assert.deepEqual(await lost.now(), ['rejected 1 0'])
+  await lost.recover(UNDER_WAY)
+  assert.deepEqual(await lost.now(), ['rejected 2 0'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  await lost.recover(UNDER_WAY)
+  assert.deepEqual(await lost.now(), ['rejected 2 0'])
+})
+
 test('a payment that was returned is the ledger’s own, whatever was published about it', async (t) => {
   const lost = await setBackLedger(t)
   await lost.sendAs2()
