@@ -155,6 +155,7 @@ const hashOf = (n: number): Buffer => Buffer.of(n >> 24, n >> 16, n >> 8, n)
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
+const payinKeys = payinIds.map((payinId) => ({ merchantId: 'acme', payinId }))
 const payoutKeys = payoutIds.map((payoutId) => ({ merchantId: 'acme', payoutId }))
 const PAYOUT = sentPayout({
   ...{ payoutId: 'p1', batchId: null, orderNo: 'O1', amount: paise(10_000n), state: 'paid', version: 2 },
@@ -188,8 +189,8 @@ const payments = () => ({
  * only key of a small table.
  */
 const HOT: Hot[] = [
-  hot('lockById', lockById, { merchantIds, payoutIds }),
-  hot('lockByOrder', lockByOrder, { merchantIds, orderNos: each((n) => `O${n}`) }),
+  hot('lockById', lockById, { payouts: payoutKeys }),
+  hot('lockByOrder', lockByOrder, { orders: each((n) => ({ merchantId: 'acme', mchOrderNo: `O${n}` })) }),
   hot('storeTransitions', storeTransitions, {
     payouts: each((n) => ({ ...PAYOUT, payoutId: `p${n}` })),
     history: each((n) => ({
@@ -297,7 +298,7 @@ const HOT: Hot[] = [
   hot('payoutsAwaitingKey', payoutsAwaitingKey, { merchantId: '', payoutId: '', limit: WANTED }),
   hot('lockAwaitingKey', lockAwaitingKey, { merchantId: 'acme', payoutIds }),
   hot('awaitingKey', awaitingKey, {}),
-  hot('lockPayins', lockPayins, { merchantIds, payinIds }),
+  hot('lockPayins', lockPayins, { payins: payinKeys }),
   hot('updatePayins', updatePayins, {
     payins: each((n) => ({
       ...{ merchantId: 'acme', payinId: `C${n}`, accountId: 'one', amount: paise(10_000n), currency: 'INR' },
@@ -344,7 +345,7 @@ const HOT: Hot[] = [
     most: READ_AT_MOST * USES,
   },
   hot('unlisted', unlisted, { payouts: payoutKeys }),
-  hot('takePublished', takePublished, { merchantIds, payoutIds, lacked: true }),
+  hot('takePublished', takePublished, { payouts: payoutKeys, lacked: true }),
   hot('keepPaidAt', keepPaidAt, { paid: each((n) => ({ merchantId: 'acme', payoutId: `p${n}`, at: 0 })) }),
 ]
 

@@ -50,20 +50,14 @@ export const keyOf = ({ merchantId, payoutId }: PayoutKey): string => mapKey(mer
 export async function lockPayouts(tx: Transaction, keys: readonly PayoutKey[]): Promise<Payout[]> {
   if (keys.length === 0) return []
   const unique = new Map(keys.map((key) => [keyOf(key), key]))
-  return tx.run(lockById, {
-    merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
-    payoutIds: [...unique.values()].map(({ payoutId }) => payoutId),
-  })
+  return tx.run(lockById, { payouts: [...unique.values()] })
 }
 
 /** The same by order number. */
 export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Promise<Payout[]> {
   if (keys.length === 0) return []
   const unique = new Map(keys.map((key) => [mapKey(key.merchantId, key.mchOrderNo), key]))
-  return tx.run(lockByOrder, {
-    merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
-    orderNos: [...unique.values()].map(({ mchOrderNo }) => mchOrderNo),
-  })
+  return tx.run(lockByOrder, { orders: [...unique.values()] })
 }
 
 /** The fenced merchants. Their payouts without an attempt may have been sent all the same. */

@@ -49,11 +49,7 @@ export async function takeStories(
   keys: readonly PayoutKey[],
   { lacked }: { lacked: boolean },
 ): Promise<Map<string, Published>> {
-  const messages = await tx.run(takePublished, {
-    merchantIds: keys.map(({ merchantId }) => merchantId),
-    payoutIds: keys.map(({ payoutId }) => payoutId),
-    lacked,
-  })
+  const messages = await tx.run(takePublished, { payouts: keys, lacked })
   const stories = new Map<string, Published>()
   for (const message of messages.sort((a, b) => a.at - b.at || a.version - b.version)) {
     const story = stories.get(keyOf(message)) ?? nothingPublished()

@@ -20,11 +20,8 @@ export const keyOf = ({ merchantId, payinId }: PayinKey): string => mapKey(merch
 
 /** Locks payins in primary-key order. The result leaves out unknown keys. */
 export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Promise<Payin[]> {
-  const unique = [...new Map(keys.map((key) => [keyOf(key), key])).values()]
-  return tx.run(lockById, {
-    merchantIds: unique.map(({ merchantId }) => merchantId),
-    payinIds: unique.map(({ payinId }) => payinId),
-  })
+  const unique = new Map(keys.map((key) => [keyOf(key), key]))
+  return tx.run(lockById, { payins: [...unique.values()] })
 }
 
 /** The first entry in the history of a payin that was just inserted. */

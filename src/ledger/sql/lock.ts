@@ -1,3 +1,4 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import { payoutColumns } from './columns.ts'
@@ -18,22 +19,22 @@ const lockWanted: Fragment = {
  * Locks payouts by their order numbers, always in the order of the primary key: two batches that share payouts wait for one
  * another instead of deadlocking. Unknown order numbers return no row.
  */
-export const lockByOrder = sql<{ merchantIds: string[]; orderNos: string[] }, Payout>`
+export const lockByOrder = sql<{ orders: readonly { merchantId: string; mchOrderNo: string }[] }, Payout>`
   select ${payoutColumns}
   from (
     select merchant_id,
       (select payout_id from payouts
-       where payouts.merchant_id = named.merchant_id and payouts.order_no = named.order_no)
-    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[]) as named (merchant_id, order_no)
+       where payouts.merchant_id = named.merchant_id and payouts.order_no = named.mch_order_no)
+    from ${{ rows: 'orders', columns: { merchantId: 'text', mchOrderNo: 'text' } }} named
     order by 1, 2
   ) wanted
   ${lockWanted}`
 
 /** The same by payoutId. */
-export const lockById = sql<{ merchantIds: string[]; payoutIds: string[] }, Payout>`
+export const lockById = sql<{ payouts: readonly PayoutKey[] }, Payout>`
   select ${payoutColumns}
   from (
-    select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as named (merchant_id, payout_id)
+    select * from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} named
     order by 1, 2
   ) wanted
   ${lockWanted}`

@@ -5,8 +5,6 @@ import type { Instant } from '../../domain/instant.ts'
 import type { PublishedMessage } from '../../domain/restore/published-story.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
-
 /** Keeps each message once, however often it was published. */
 export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
   insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
@@ -34,13 +32,13 @@ export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMess
 
 /** Returns and deletes the kept messages about these payouts. `lacked`: only about those that the ledger lacks. */
 export const takePublished = sql<
-  PayoutKeyArrays & { lacked: boolean },
-  PublishedMessage & { merchantId: string; payoutId: string }
+  { payouts: readonly PayoutKey[]; lacked: boolean },
+  PublishedMessage & PayoutKey
 >`
   delete from published_messages m
   using (
     select kept.place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+    from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
     cross join lateral (
       select ctid as place from published_messages
       where published_messages.merchant_id = wanted.merchant_id and published_messages.payout_id = wanted.payout_id

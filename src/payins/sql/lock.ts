@@ -6,10 +6,10 @@ import { payinColumns } from './columns.ts'
  * Locks payins one after the other, always in primary-key order. Unknown ones give no row. A subquery instead of a join, because
  * a join could run from its other side (docs/decisions/0005).
  */
-export const lockById = sql<{ merchantIds: string[]; payinIds: string[] }, Payin>`
+export const lockById = sql<{ payins: readonly Pick<Payin, 'merchantId' | 'payinId'>[] }, Payin>`
   select ${payinColumns}
   from (
-    select * from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[]) as named (merchant_id, payin_id)
+    select * from ${{ rows: 'payins', columns: { merchantId: 'text', payinId: 'text' } }} named
     order by 1, 2
   ) wanted
   cross join lateral (
