@@ -203,20 +203,21 @@ const HOT: Hot[] = [
     })),
   }),
   hot('countRepeatedOfPayins', countRepeatedOfPayins, {
-    merchantIds,
-    ids: payinIds,
-    toStates: each(() => 'open'),
-    sources: each(() => 'CREATE'),
-    exchanges: each(() => '{}'),
-    times: each(() => 1),
+    repeated: each((n) => ({
+      ...{ merchantId: 'acme', id: `C${n}`, toState: 'open', source: 'CREATE', exchange: '{}' },
+      ...{ stays: false, times: 1 },
+    })),
   }),
-  hot('countUnmovedOfPayins', countUnmovedOfPayins, { merchantIds, ids: payinIds, most: WANTED }),
+  hot('countUnmovedOfPayins', countUnmovedOfPayins, {
+    about: each((n) => ({ merchantId: 'acme', id: `C${n}` })),
+    most: WANTED,
+  }),
   hot('otherPayoutsWithUtrs', otherPayoutsWithUtrs, {
-    ...{ merchantIds, ids: each((n) => `p${n + 1_000_000}`) },
+    named: each((n) => ({ merchantId: 'acme', id: `p${n + 1_000_000}` })),
     ...{ utrs: each((n) => `U${n}`), limit: WANTED },
   }),
   hot('otherPayinsWithUtrs', otherPayinsWithUtrs, {
-    ...{ merchantIds, ids: each((n) => `C${n + 1_000_000}`) },
+    named: each((n) => ({ merchantId: 'acme', id: `C${n + 1_000_000}` })),
     ...{ utrs: each((n) => `U${n}`), limit: WANTED },
   }),
   hot('takenIn', takenIn, { wanted: payoutKeys }),

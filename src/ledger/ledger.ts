@@ -183,8 +183,8 @@ async function needingEntry(tx: Transaction, changes: readonly Change[]): Promis
   await recordOnce(entries, {
     unmovedBy: (change) => (isTransition(change) ? null : unmovedBy(change)),
     beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
-    count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
-    kept: (room) => tx.run(countUnmovedOfPayouts, room),
+    count: (repeated) => tx.run(countRepeatedOfPayouts, { repeated }),
+    kept: (about, most) => tx.run(countUnmovedOfPayouts, { about, most }),
     insert: async (fresh) => {
       await tx.run(insertHistory, { history: fresh.map((each) => historyRow(each, tx.now)) })
     },

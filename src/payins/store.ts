@@ -52,8 +52,8 @@ export async function storePayins(
   await recordOnce(entries, {
     unmovedBy: (entry) => (entry.version === null ? unmovedBy(entry) : null),
     beyond: (entry) => ({ ...entry, exchange: BEYOND_UNMOVED }),
-    count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
-    kept: (room) => tx.run(countUnmovedOfPayins, room),
+    count: (repeated) => tx.run(countRepeatedOfPayins, { repeated }),
+    kept: (about, most) => tx.run(countUnmovedOfPayins, { about, most }),
     insert: (entries) => insertHistory(tx, entries),
   })
   const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))

@@ -1,34 +1,27 @@
 import { mapKey } from '../../platform/map-key.ts'
 
+/** A payout or a payin. */
+export type Subject = { merchantId: string; id: string }
+
 /**
- * Evidence that moved nothing, about a payout or a payin by its id; `exchange` is JSON text. `stays`: it counts against no
- * limit, because it reported something new or comes from an operator.
+ * Evidence that moved nothing; `exchange` is JSON text. `stays`: it counts against no limit, because it reported something new
+ * or comes from an operator.
  */
-export type Unmoved = {
-  merchantId: string
-  id: string
+export type Unmoved = Subject & {
   toState: string
   source: string
   exchange: string
   stays: boolean
 }
 
-/** The same by columns, each with how often it was reported. */
-export type Repeated = {
-  merchantIds: string[]
-  ids: string[]
-  toStates: string[]
-  sources: string[]
-  exchanges: string[]
-  times: number[]
-}
+/** The same with how often it was reported. */
+export type Repeated = Unmoved & { times: number }
 
 /** How many different reports that moved nothing the ledger keeps about one payout or payin. */
 export const MOST_UNMOVED = 100
 
-/** Asks how many reports each payout or payin has, counting up to `most`. The answer names it by its place, from 1. */
-export type Room = { merchantIds: string[]; ids: string[]; most: number }
-export type KeptCount = { place: number; kept: number }
+/** How many reports about it are kept. */
+export type Kept = Subject & { kept: number }
 
 /** Stands in for each report beyond MOST_UNMOVED. */
 export const BEYOND_UNMOVED = {
@@ -42,7 +35,7 @@ export const completes = <Stored>(
   fields: readonly (keyof Stored)[],
 ): boolean => fields.some((field) => before[field] === null && after[field] !== null)
 
-type RepeatedEntry<Entry> = { entry: Entry; evidence: Unmoved; times: number }
+type RepeatedEntry<Entry> = Repeated & { entry: Entry }
 
 type RepeatStore<Entry> = {
   /** Null: the entry moved something. */
@@ -50,8 +43,9 @@ type RepeatStore<Entry> = {
   /** The same entry with BEYOND_UNMOVED in place of its report. */
   beyond: (entry: Entry) => Entry
   /** Counts up the reports that are kept already, and returns their places, from 1. */
-  count: (repeated: Repeated) => Promise<{ place: number }[]>
-  kept: (room: Room) => Promise<KeptCount[]>
+  count: (repeated: readonly Repeated[]) => Promise<{ place: number }[]>
+  /** Counts what is kept about each, up to `most`. */
+  kept: (about: readonly Subject[], most: number) => Promise<Kept[]>
   insert: (entries: Entry[]) => Promise<void>
 }
 
@@ -81,13 +75,13 @@ async function recordWithin<Entry>(
     const key = JSON.stringify(Object.values(same))
     const before = said.get(key)
     if (before) before.times++
-    else said.set(key, { entry, evidence, times: 1 })
+    else said.set(key, { ...evidence, entry, times: 1 })
     return key
   })
   const all = [...said.values()]
   const known = new Set<RepeatedEntry<Entry>>()
   if (all.length > 0) {
-    for (const { place } of await count(byColumns(all))) known.add(all[place - 1] as RepeatedEntry<Entry>)
+    for (const { place } of await count(all)) known.add(all[place - 1] as RepeatedEntry<Entry>)
   }
   const fresh = all.filter((each) => !known.has(each))
   const beyond = fresh.length > 0 ? await findBeyond(fresh) : new Set<RepeatedEntry<Entry>>()
@@ -99,7 +93,7 @@ async function recordWithin<Entry>(
   const again = fresh.flatMap((each) =>
     each.times > 1 && !beyond.has(each) ? [{ ...each, times: each.times - 1 }] : [],
   )
-  if (again.length > 0) await count(byColumns(again))
+  if (again.length > 0) await count(again)
   return entries.filter((_, i) => {
     const each = said.get(places[i] ?? '')
     return each && beyond.has(each)
@@ -110,25 +104,13 @@ async function withoutRoom<Entry>(
   fresh: readonly RepeatedEntry<Entry>[],
   { kept }: RepeatStore<Entry>,
 ): Promise<ReadonlySet<RepeatedEntry<Entry>>> {
-  const byId = [...Map.groupBy(fresh, ({ evidence: { merchantId, id } }) => mapKey(merchantId, id)).values()]
-  const found = await kept({
-    merchantIds: byId.map(([first]) => (first as RepeatedEntry<Entry>).evidence.merchantId),
-    ids: byId.map(([first]) => (first as RepeatedEntry<Entry>).evidence.id),
-    most: MOST_UNMOVED,
-  })
+  const bySubject = Map.groupBy(fresh, ({ merchantId, id }) => mapKey(merchantId, id))
+  const subjects = [...bySubject.values()].flatMap(([first]) => first ?? [])
+  const found = await kept(subjects, MOST_UNMOVED)
   return new Set(
-    found.flatMap(({ place, kept }) => {
-      const mayWait = (byId[place - 1] as RepeatedEntry<Entry>[]).filter(({ evidence }) => !evidence.stays)
+    found.flatMap(({ merchantId, id, kept }) => {
+      const mayWait = (bySubject.get(mapKey(merchantId, id)) ?? []).filter(({ stays }) => !stays)
       return mayWait.slice(MOST_UNMOVED - kept)
     }),
   )
 }
-
-const byColumns = (said: readonly RepeatedEntry<unknown>[]): Repeated => ({
-  merchantIds: said.map(({ evidence }) => evidence.merchantId),
-  ids: said.map(({ evidence }) => evidence.id),
-  toStates: said.map(({ evidence }) => evidence.toState),
-  sources: said.map(({ evidence }) => evidence.source),
-  exchanges: said.map(({ evidence }) => evidence.exchange),
-  times: said.map(({ times }) => times),
-})

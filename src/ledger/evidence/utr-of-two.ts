@@ -44,8 +44,7 @@ export async function utrsOfTwo(
   if (named.length === 0) return []
   const byUtr = [...Map.groupBy(named, ({ utr }) => utrKey(utr)).values()]
   const found = await tx.run(what === 'payout' ? otherPayoutsWithUtrs : otherPayinsWithUtrs, {
-    merchantIds: named.map(({ merchantId }) => merchantId),
-    ids: named.map(({ id }) => id),
+    named,
     utrs: byUtr.map(([first]) => (first as Named).utr),
     limit: MOST_HOLDERS,
   })

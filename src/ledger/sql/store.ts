@@ -2,7 +2,7 @@ import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
-import type { KeptCount, Repeated, Room } from '../evidence/repeats.ts'
+import type { Kept, Repeated, Subject } from '../evidence/repeats.ts'
 
 /** The payouts are locked already, so each row keeps its ctid. */
 export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
@@ -96,16 +96,21 @@ export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
  * or payin is locked, so each row keeps its ctid. It looks at no more than MOST_UNMOVED rows, without an index of their own,
  * which every history entry would pay for.
  */
-const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
+const countRepeated = (id: Fragment) => sql<{ repeated: readonly Repeated[] }, { place: number }>`
   update history h
   set times = h.times + kept.times, last_at = clock_timestamp()
   from (
-    select given.times, given.place, found.*
+    select given.times, given.n, found.*
     from (
-      select merchant_id, id, times, place, ${saidHash} as said
-      from unnest(${'merchantIds'}::text[], ${'ids'}::text[], ${'toStates'}::text[], ${'sources'}::text[],
-                  ${'exchanges'}::jsonb[], ${'times'}::int[])
-        with ordinality as said (merchant_id, id, to_state, source, exchange, times, place)
+      select merchant_id, id, times, n, ${saidHash} as said
+      from ${{
+        rows: 'repeated',
+        columns: {
+          ...{ merchantId: 'text', id: 'text', toState: 'text', source: 'text' },
+          ...{ exchange: 'jsonb', times: 'int' },
+        },
+        ordered: true,
+      }} repeated
     ) given
     cross join lateral (
       select tableoid as part, ctid as row from history
@@ -115,12 +120,12 @@ const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
     ) found
   ) kept
   where h.tableoid = kept.part and h.ctid = kept.row
-  returning kept.place::int`
+  returning kept.n::int as place`
 
 /** How much evidence that moved nothing the ledger keeps about each, counted up to `most`. */
-const countUnmoved = (id: Fragment) => sql<Room, KeptCount>`
-  select place::int, unmoved.kept
-  from unnest(${'merchantIds'}::text[], ${'ids'}::text[]) with ordinality as given (merchant_id, id, place)
+const countUnmoved = (id: Fragment) => sql<{ about: readonly Subject[]; most: number }, Kept>`
+  select given.*, unmoved.kept
+  from ${{ rows: 'about', columns: { merchantId: 'text', id: 'text' } }} given
   cross join lateral (
     select count(*)::int as kept from (
       select from history

@@ -1,17 +1,20 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+import type { Subject } from '../evidence/repeats.ts'
 
-type UtrColumns = { merchantIds: string[]; ids: string[]; utrs: string[]; limit: number }
 /** `place`: the place of its UTR in `utrs`, from 1. */
-type Holder = { place: number; merchantId: string; id: string }
+type Holder = Subject & { place: number }
 
-/** The holders of each of these UTRs, at most `limit` of each, except those with the given keys. */
-const othersWithUtrs = (table: Fragment, id: Fragment) => sql<UtrColumns, Holder>`
-  select named.place::int, other.merchant_id, other.id
-  from unnest(${'utrs'}::text[]) with ordinality as named (utr, place)
+/** The holders of each of these UTRs, at most `limit` of each, except the named ones. */
+const othersWithUtrs = (table: Fragment, id: Fragment) => sql<
+  { named: readonly Subject[]; utrs: string[]; limit: number },
+  Holder
+>`
+  select given.place::int, other.merchant_id, other.id
+  from unnest(${'utrs'}::text[]) with ordinality as given (utr, place)
   cross join lateral (
     select merchant_id, ${id} as id from ${table} p
-    where p.utr is not null and upper(p.utr) = upper(named.utr)
-      and (merchant_id, ${id}) not in (select * from unnest(${'merchantIds'}::text[], ${'ids'}::text[]))
+    where p.utr is not null and upper(p.utr) = upper(given.utr)
+      and (merchant_id, ${id}) not in ${{ rows: 'named', columns: { merchantId: 'text', id: 'text' } }}
     limit ${'limit'}
   ) other`
 
