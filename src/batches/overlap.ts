@@ -84,7 +84,7 @@ export async function compareWithBatch(
   }
   const known = plus(same, changed.rows, changed.amount)
   const [missing, fresh] = [minus(batch, open), minus(totals, known)]
-  const [cancelled] = await db.run(cancelledBatches, { merchantIds: [merchantId], batchIds: [batchId] })
+  const [cancelled] = await db.run(cancelledBatches, { batches: [{ merchantId, batchId }] })
   return {
     kind: 'compared',
     batch,

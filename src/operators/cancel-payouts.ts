@@ -59,9 +59,9 @@ async function remember(
   payoutIds: string[],
 ): Promise<void> {
   if (payoutIds.length === 0) return
-  const merchantIds = payoutIds.map(() => merchantId)
-  const whys = payoutIds.map(() => words({ by, reason }))
-  await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
+  const why = words({ by, reason })
+  const cancels = payoutIds.map((payoutId) => ({ merchantId, payoutId, why }))
+  await tx.run(rememberCancels, { cancels, source: 'OPERATOR' })
   const change = { subjects: payoutIds, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
   await recordAct(tx, { command: 'payout cancel', by, reason, merchantId, ...change })
 }

@@ -1,4 +1,5 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Scrubbed } from '../../domain/mask.ts'
 import { COMMANDS_ASK_DAYS } from '../../messages/topics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
@@ -10,16 +11,17 @@ export type EarlyCancelSource = Extract<EvidenceSource, 'COMMAND' | 'OPERATOR'>
 
 /** Remembers cancellations of payouts not asked for yet. The first of a payout counts; each later one renews its time. */
 export const rememberCancels = sql<{
-  merchantIds: string[]
-  payoutIds: string[]
-  whys: Scrubbed[]
+  cancels: readonly (PayoutKey & { why: Scrubbed })[]
   source: EarlyCancelSource
 }>`
   insert into early_cancels (merchant_id, payout_id, why, source)
   select distinct on (merchant_id, payout_id) merchant_id, payout_id, why, ${'source'}
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
-    with ordinality as c (merchant_id, payout_id, why, place)
-  order by merchant_id, payout_id, place
+  from ${{
+    rows: 'cancels',
+    columns: { merchantId: 'text', payoutId: 'text', why: 'text' },
+    ordered: true,
+  }} cancels
+  order by merchant_id, payout_id, n
   on conflict (merchant_id, payout_id) do update set at = now()`
 
 /**
@@ -43,11 +45,11 @@ export const rememberBatch = sql<CancelledBatch & { why: Scrubbed }>`
 
 /** The cancelled ones of these batches. */
 export const cancelledBatches = sql<
-  { merchantIds: string[]; batchIds: (string | null)[] },
+  { batches: readonly { merchantId: string; batchId: string | null }[] },
   CancelledBatch & { why: Scrubbed }
 >`
   select merchant_id, batch_id, why from cancelled_batches
-  where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`
+  where (merchant_id, batch_id) in ${{ rows: 'batches', columns: { merchantId: 'text', batchId: 'text' } }}`
 
 /**
  * Deletes some cancellations that no command came for, except rows that another transaction has locked. Deletes none while

@@ -1,4 +1,3 @@
-import type { PayoutKey } from '../../domain/identifiers.ts'
 import { IN_DOUBT } from '../../domain/payout/apply-evidence.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
@@ -17,11 +16,6 @@ import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { CancelRequest, ReadCommand } from './parse-command.ts'
 import { reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
-
-const columnsOf = (keys: readonly PayoutKey[]) => ({
-  merchantIds: keys.map(({ merchantId }) => merchantId),
-  payoutIds: keys.map(({ payoutId }) => payoutId),
-})
 
 const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
   ...new Set(all.map(({ merchantId }) => merchantId)),
@@ -55,10 +49,7 @@ export async function storeCancels(
   const fenced = await fencedBeforeCancels(tx, merchantsOf(cancels))
   const payouts = new Map((await lockPayouts(tx, cancels)).map((payout) => [keyOf(payout), payout]))
   const early = cancels.filter((each) => !payouts.has(keyOf(each)))
-  if (early.length > 0) {
-    const whys = early.map(({ why }) => why)
-    await tx.run(rememberCancels, { ...columnsOf(early), whys, source: 'COMMAND' })
-  }
+  if (early.length > 0) await tx.run(rememberCancels, { cancels: early, source: 'COMMAND' })
   const decisions = cancels.map((each): Decision => {
     const key = keyOf(each)
     const payout = payouts.get(key)
@@ -115,12 +106,10 @@ export async function applyEarlyCancels(
     (await tx.run(takeEarlyCancels, { fresh: payouts })).map((each) => [keyOf(each), each]),
   )
   const batches = new Map(
-    (
-      await tx.run(cancelledBatches, {
-        merchantIds: payouts.map(({ merchantId }) => merchantId),
-        batchIds: payouts.map(({ batchId }) => batchId),
-      })
-    ).map(({ merchantId, batchId, why }) => [mapKey(merchantId, batchId), why]),
+    (await tx.run(cancelledBatches, { batches: payouts })).map(({ merchantId, batchId, why }) => [
+      mapKey(merchantId, batchId),
+      why,
+    ]),
   )
   if (cancels.size === 0 && batches.size === 0 && reported.size === 0) return []
   const fenced = await fencedBeforeCancels(tx, merchantsOf(payouts))
