@@ -37,14 +37,7 @@ export async function readBackPayins(
     const ended = [...unseen.values()]
     unseen.clear()
     if (ended.length === 0) return
-    const places = await ledger.db.run(behindPublished, {
-      merchantIds: ended.map(({ merchantId }) => merchantId),
-      payinIds: ended.map(({ payinId }) => payinId),
-      states: ended.map(({ status }) => status),
-      versions: ended.map(({ version }) => version),
-      utrs: ended.map(({ utr }) => utr),
-    })
-    for (const { place } of places) {
+    for (const { place } of await ledger.db.run(behindPublished, { published: ended })) {
       const each = ended[place - 1] as EndedPayin
       differing.set(endKey(each), each)
     }
