@@ -85,14 +85,7 @@ export class KeptCallbacks {
       }),
     )
     const gone = taken.flat()
-    if (gone.length > 0) {
-      await db.write('forget kept callbacks', deleteKeptCallbacks, {
-        kind,
-        merchantIds: gone.map(({ merchantId }) => merchantId),
-        orderNos: gone.map(({ orderNo }) => orderNo),
-        queryHashes: gone.map(({ queryHash }) => queryHash),
-      })
-    }
+    if (gone.length > 0) await db.write('forget kept callbacks', deleteKeptCallbacks, { kind, taken: gone })
     const last = page.length === PAGE ? page.at(-1) : undefined
     this.#after = last ?? START
     return last ? 0 : EVERY_MS

@@ -90,13 +90,8 @@ test('rows of one merchant are swept whatever rows of another are locked', async
   await whileHeld(db, holdAll, async () => {
     await inTime((tx) => tx.run(deleteOldLag, { limit: 10 }))
     await inTime((tx) => tx.run(sweepCancels, { days: 1, limit: 10 }))
-    const [merchantIds, orderNos] = [
-      ['acme', 'bolt'],
-      ['o', 'o'],
-    ]
-    await inTime((tx) =>
-      tx.run(deleteKeptCallbacks, { kind: 'payout', merchantIds, orderNos, queryHashes: [hash, hash] }),
-    )
+    const taken = ['acme', 'bolt'].map((merchantId) => ({ merchantId, orderNo: 'o', queryHash: hash }))
+    await inTime((tx) => tx.run(deleteKeptCallbacks, { kind: 'payout', taken }))
     await inTime((tx) => tx.run(sweepKeptCallbacks, { days: 1, limit: 10 }))
     const merchants = (await db.run(left, {})).map(({ merchantId }) => merchantId)
     assert.deepEqual(merchants, ['acme', 'acme', 'acme', 'acme'])

@@ -74,14 +74,11 @@ export const takeTurn = sql<{ kind: CallbackKind; forMs: number }, { holder: str
 export const endTurn = sql<{ kind: CallbackKind; holder: string }>`
   delete from kept_callback_turns where kind = ${'kind'} and holder = ${'holder'}`
 
-type KeptKeys = { kind: CallbackKind; merchantIds: string[]; orderNos: string[]; queryHashes: Buffer[] }
-
 /** Leaves rows that another transaction has locked; they are handled once more. */
-export const deleteKeptCallbacks = sql<KeptKeys>`
+export const deleteKeptCallbacks = sql<{ kind: CallbackKind; taken: readonly Omit<KeptKey, 'kind'>[] }>`
   delete from kept_callbacks where ctid = any (array(
     select free.place
-    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[])
-      as taken (merchant_id, order_no, query_hash)
+    from ${{ rows: 'taken', columns: { merchantId: 'text', orderNo: 'text', queryHash: 'bytea' } }} taken
     cross join lateral (
       select k.ctid as place from kept_callbacks k
       where k.merchant_id = taken.merchant_id and k.kind = ${'kind'} and k.order_no = taken.order_no
