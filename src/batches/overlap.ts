@@ -74,9 +74,7 @@ export async function compareWithBatch(
     signal.throwIfAborted()
     const [some] = await db.run(overlapOf, {
       merchantId,
-      payoutIds: commands.map(({ payoutId }) => payoutId),
-      amounts: commands.map(({ amount }) => amount),
-      fingerprints: commands.map((command) => fingerprint(command, fingerprintKey)),
+      named: commands.map((command) => ({ ...command, fingerprint: fingerprint(command, fingerprintKey) })),
     })
     same = plus(same, some?.sameRows, some?.sameAmount)
     changed = plus(changed, some?.otherRows, some?.otherAmount)

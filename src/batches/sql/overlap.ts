@@ -26,7 +26,7 @@ export const pageOfTakenIn = sql<
  * one, in amounts of the file; and the accepted payouts under these ids that are paid or may yet be.
  */
 export const overlapOf = sql<
-  { merchantId: string; payoutIds: string[]; amounts: bigint[]; fingerprints: Buffer[] },
+  { merchantId: string; named: readonly { payoutId: string; amount: Paise; fingerprint: Buffer }[] },
   {
     sameRows: number
     sameAmount: Paise
@@ -46,8 +46,7 @@ export const overlapOf = sql<
   from (
     select named.amount as given, p.amount as taken, p.is_unpaid,
       p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
-    from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[], ${'fingerprints'}::bytea[])
-      as named (payout_id, amount, fingerprint)
+    from ${{ rows: 'named', columns: { payoutId: 'text', amount: 'bigint', fingerprint: 'bytea' } }} named
     cross join lateral (
       select amount, ${isUnpaid} as is_unpaid from payouts p
       where p.merchant_id = ${'merchantId'} and p.payout_id = named.payout_id
