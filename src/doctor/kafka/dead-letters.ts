@@ -25,9 +25,7 @@ async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bi
     const id = ranges[0]?.id ?? null
     const [replayed] = await db.run(replayedOf, {
       topics: id === null ? [topic] : [topic, replayLog(topic, id)],
-      partitions: ranges.map(({ partition }) => partition),
-      lows: ranges.map(({ low }) => low),
-      highs: ranges.map(({ high }) => high),
+      held: ranges,
     })
     return ranges.reduce((sum, { low, high }) => sum + high - low, 0n) - BigInt(replayed?.count ?? 0)
   } finally {
