@@ -153,11 +153,11 @@ export const payoutsOf = (ledger: Ledger): Promise<StoredPayout[]> => ledger.db.
 
 /** The fields that identify an attempt of acme's, of ₹100. */
 export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
-  const at = { merchantIds: ['acme'], payoutIds: [payoutId], attempts: [attempt] }
-  const [made] = await ledger.db.run(attemptsMade, at)
+  const key = { merchantId: 'acme', payoutId, attempt }
+  const [made] = await ledger.db.run(attemptsMade, { answered: [key] })
   if (!made) throw new Error(`${payoutId} has no attempt ${attempt}`)
   const { owner, leaseUntil } = made
-  return { merchantId: 'acme', payoutId, attempt, owner, leaseUntil, amount: paise(10_000n) }
+  return { ...key, owner, leaseUntil, amount: paise(10_000n) }
 }
 
 /** The ledger as seen inside this transaction. */

@@ -18,6 +18,9 @@ const MOST_LEFT_ALONE = 1_000
 /** How long a turn waits for its work. Slower work goes on beside the next turns. */
 const PATIENCE_MS = 250
 
+/** The most of a merchant's items to look for. */
+export type QuestionLimit = { merchantId: string; most: number }
+
 /**
  * Does the due work of all merchants, by keys that were found without a lock. Each transaction is of one merchant, and several
  * merchants run at once, so a merchant that waits, or whose work cannot be stored, holds up no other. If the database refuses
@@ -77,13 +80,13 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
    */
   async takeInSlots(
     slots: SharedSlots,
-    find: (limits: { merchantIds: string[]; limits: number[] }) => Promise<Key[]>,
+    find: (limits: readonly QuestionLimit[]) => Promise<Key[]>,
     ask: (taken: Taken) => Promise<unknown>,
   ): Promise<(Taken | undefined)[]> {
     const begun = await slots.offer(async (rooms) => {
-      const merchantIds = [...rooms.keys()]
-      const limits = [...rooms].map(([merchantId, room]) => this.lookFor(room, merchantId))
-      const found = await find({ merchantIds, limits })
+      const found = await find(
+        [...rooms].map(([merchantId, room]) => ({ merchantId, most: this.lookFor(room, merchantId) })),
+      )
       return this.free(found, (merchantId) => rooms.get(merchantId) ?? 0).map((key) => {
         const taking = this.take(key)
         slots.run(key.merchantId, async () => {

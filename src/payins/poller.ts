@@ -51,7 +51,7 @@ export const payinPoller = (deps: PayinPollerDeps) =>
         const ended = await db.run(endedLeases, { ofEach })
         return [...ended, ...(await db.run(overdueOfOthers, { merchantIds, ofEach, overdueMs: OVERDUE_MS }))]
       },
-      findQuestions: (db, limits) => db.run(dueQuestions, limits),
+      findQuestions: (db, limits) => db.run(dueQuestions, { limits }),
       transaction: (db, work) => db.transaction('take due payins', work),
       lock: (tx, merchantId, keys) =>
         tx.run(lockDue, { merchantId, payinIds: keys.map(({ payinId }) => payinId) }),

@@ -33,9 +33,7 @@ async function sent(t: TestContext) {
   const orderNo = (await payoutsOf(ledger))[0]?.orderNo ?? assert.fail('p-1 is not there')
   await ledger.db.run(openAttempts, {
     merchantId: 'acme',
-    payoutIds: ['p-1'],
-    attempts: [1],
-    orderNos: [orderNo],
+    payouts: [{ payoutId: 'p-1', attempt: 1, orderNo }],
     owner: 'process-7',
     settingsHash: 'h',
     leaseUntil: 1_800_000_000_000,

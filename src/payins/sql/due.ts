@@ -1,4 +1,5 @@
 import type { Payin } from '../../domain/payin/payin.ts'
+import type { QuestionLimit } from '../../ledger/due-batches.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import type { PayinKey } from '../store.ts'
 import { payinColumns } from './columns.ts'
@@ -27,9 +28,9 @@ export const endedLeases = sql<{ ofEach: number }, PayinKey>`
   ) due`
 
 /** Payins that payoutd must ask the gateway about now: for each listed merchant, up to its limit, the longest due first. */
-export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayinKey>`
+export const dueQuestions = sql<{ limits: readonly QuestionLimit[] }, PayinKey>`
   select asked.merchant_id, due.payin_id
-  from unnest(${'merchantIds'}::text[], ${'limits'}::int[]) as asked (merchant_id, most)
+  from ${{ rows: 'limits', columns: { merchantId: 'text', most: 'int' } }} asked
   cross join lateral (
     select payin_id from payins
     where payins.merchant_id = asked.merchant_id and state <> 'creating' and due_at <= now()

@@ -108,9 +108,7 @@ function claimAmong(
     await storeDecisions(tx, ledger, decisions)
     await tx.run(openAttempts, {
       merchantId,
-      payoutIds: wave.map(({ after }) => after.payoutId),
-      attempts: wave.map(({ after }) => after.attempt),
-      orderNos: wave.map(({ after }) => after.orderNo),
+      payouts: wave.map(({ after }) => after),
       owner,
       settingsHash: account.settingsHash,
       leaseUntil,
@@ -137,13 +135,7 @@ async function storeAside(
   const changed = aside.flatMap((each) =>
     each.why === 'tampered' && each.stood !== null ? [each.payout] : [],
   )
-  if (changed.length > 0) {
-    await tx.run(putAmountsBack, {
-      merchantId,
-      payoutIds: changed.map(({ payoutId }) => payoutId),
-      amounts: changed.map(({ amount }) => amount),
-    })
-  }
+  if (changed.length > 0) await tx.run(putAmountsBack, { merchantId, payouts: changed })
   await storeDecisions(tx, ledger, aside.flatMap(putAside))
 }
 

@@ -30,9 +30,7 @@ test('payoutd logs once that a circuit opens, and once that it closes again', as
   )
   await ledger.db.run(openAttempts, {
     merchantId: 'acme',
-    payoutIds: ids,
-    attempts: ids.map(() => 1),
-    orderNos: ids.map((id) => orderNumber('acme', id, 1)),
+    payouts: ids.map((payoutId) => ({ payoutId, attempt: 1, orderNo: orderNumber('acme', payoutId, 1) })),
     settingsHash: 'h',
     ...MADE,
   })

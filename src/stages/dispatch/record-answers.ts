@@ -137,11 +137,7 @@ const isSame = (made: Made, other: Made): boolean =>
 
 /** By attempt, what the ledger knows about the answered ones. */
 async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
-  const made = await tx.run(attemptsMade, {
-    merchantIds: outcomes.map(({ merchantId }) => merchantId),
-    payoutIds: outcomes.map(({ payoutId }) => payoutId),
-    attempts: outcomes.map(({ attempt }) => attempt),
-  })
+  const made = await tx.run(attemptsMade, { answered: outcomes })
   return new Map(made.map((each) => [attemptKey(each), each]))
 }
 

@@ -41,7 +41,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       keyOf,
       about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
       findTimers: (db, ofEach) => db.run(dueTimers, { ofEach }),
-      findQuestions: (db, limits) => db.run(dueQuestions, limits),
+      findQuestions: (db, limits) => db.run(dueQuestions, { limits }),
       transaction: (db, work) => db.transaction('take due payouts', work),
       async lock(tx, merchantId, keys) {
         const payouts = await tx.run(lockDue, { merchantId, payoutIds: keys.map(({ payoutId }) => payoutId) })

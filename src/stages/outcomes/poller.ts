@@ -4,7 +4,7 @@ import { accountWith } from '../../gateway/accounts.ts'
 import type { PresenceCheck } from '../../gateway/presence-check.ts'
 import { LostCallbacks, type QueryOutcome } from '../../ledger/callbacks/lost-callbacks.ts'
 import type { CallbackKind } from '../../ledger/callbacks/sql/kept-callbacks.ts'
-import { DueBatches, soon } from '../../ledger/due-batches.ts'
+import { DueBatches, type QuestionLimit, soon } from '../../ledger/due-batches.ts'
 import { keepRefused, type SaidAbout } from '../../ledger/evidence/refused-evidence.ts'
 import { type Ledger, ledgerOf } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -47,7 +47,7 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   /** Due items that need no query: up to `ofEach` of each merchant. */
   findTimers: (db: Database, ofEach: number, merchantIds: string[]) => Promise<Key[]>
   /** Due items that need a query, within the limits of each merchant. */
-  findQuestions: (db: Database, limits: { merchantIds: string[]; limits: number[] }) => Promise<Key[]>
+  findQuestions: (db: Database, limits: readonly QuestionLimit[]) => Promise<Key[]>
   transaction: <Result>(db: Database, work: (tx: Transaction) => Promise<Result>) => Promise<Result>
   /** Locks those of one merchant that are still due. */
   lock: (tx: Transaction, merchantId: string, keys: readonly Key[]) => Promise<Item[]>

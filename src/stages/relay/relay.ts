@@ -11,6 +11,7 @@ import {
   lastPosition,
   leaveShards,
   nextMessages,
+  type OutboxPlace,
   type Outgoing,
   setAside,
   takeShards,
@@ -150,7 +151,7 @@ export class Relay {
     for (const piece of piecesOf(rows)) {
       const refusals = await this.#publish(topic, piece)
       if (refusals.size > 0) await this.#setAside(topic, piece, refusals)
-      else await db.write('forget published', deletePublished, { topic, ...rowsOf(piece) })
+      else await db.write('forget published', deletePublished, { topic, read: rowsOf(piece) })
       published.inc({ topic }, piece.length - refusals.size)
       this.#countAnew()
       this.#hasYielded = false
@@ -203,7 +204,7 @@ export class Relay {
   ): Promise<void> {
     const { db, refused, log } = this.#deps
     const which = [...refusals].map(([{ position, n }, reason]) => ({ position, n, reason }))
-    await db.write('set refused aside', setAside, { topic, ...rowsOf(piece), refused: which })
+    await db.write('set refused aside', setAside, { topic, read: rowsOf(piece), refused: which })
     for (const [{ key, eventId, type, value }, reason] of refusals) {
       refused.inc({ topic, reason })
       log.error(
@@ -249,18 +250,14 @@ export class Relay {
 }
 
 /** The rows of the outbox that these messages stand in. */
-function rowsOf(messages: readonly Outgoing[]) {
-  const first = messages.filter(isFirst)
-  const eventIds: string[] = []
+function rowsOf(messages: readonly Outgoing[]): OutboxPlace[] {
+  const rows: OutboxPlace[] = []
   for (const message of messages) {
-    if (isFirst(message)) eventIds.push(message.eventId)
-    else eventIds[eventIds.length - 1] += `,${message.eventId}`
+    const { shard, position, eventId } = message
+    if (isFirst(message)) rows.push({ shard, position, eventIds: eventId })
+    else (rows.at(-1) as OutboxPlace).eventIds += `,${eventId}`
   }
-  return {
-    shards: first.map(({ shard }) => shard),
-    positions: first.map(({ position }) => position),
-    eventIds,
-  }
+  return rows
 }
 
 const isFirst = ({ n }: Outgoing): boolean => n === 1n

@@ -25,16 +25,17 @@ export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: s
   limit ${'limit'}
   for update of p skip locked`
 
-export const putAmountsBack = sql<{ merchantId: string; payoutIds: string[]; amounts: bigint[] }>`
+export const putAmountsBack = sql<{
+  merchantId: string
+  payouts: readonly Pick<Payout, 'payoutId' | 'amount'>[]
+}>`
   update payouts p set amount = sealed.amount
-  from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[]) as sealed (payout_id, amount)
+  from ${{ rows: 'payouts', columns: { payoutId: 'text', amount: 'bigint' } }} sealed
   where p.merchant_id = ${'merchantId'} and p.payout_id = sealed.payout_id`
 
 export const openAttempts = sql<{
   merchantId: string
-  payoutIds: string[]
-  attempts: number[]
-  orderNos: (string | null)[]
+  payouts: readonly Pick<Payout, 'payoutId' | 'attempt' | 'orderNo'>[]
   owner: string
   settingsHash: string
   leaseUntil: number
@@ -42,14 +43,14 @@ export const openAttempts = sql<{
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, ${'settingsHash'},
          to_timestamp(${'leaseUntil'}::float8 / 1000)
-  from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`
+  from ${{ rows: 'payouts', columns: { payoutId: 'text', attempt: 'int', orderNo: 'text' } }} a`
 
 /**
  * Who made which attempts, when their leases end, and whether with the settings in force. For an attempt that a recovery put
  * back, that is unknown (`isLost`). Unknown attempts return no row.
  */
 export const attemptsMade = sql<
-  { merchantIds: string[]; payoutIds: string[]; attempts: number[] },
+  { answered: readonly (PayoutKey & { attempt: number })[] },
   PayoutKey & {
     attempt: number
     owner: string
@@ -64,10 +65,9 @@ export const attemptsMade = sql<
      where s.merchant_id = made.merchant_id and s.settings_hash = made.settings_hash) as account_id,
     made.settings_hash is not distinct from
       (select settings_hash from merchants m where m.merchant_id = made.merchant_id) as is_in_force
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'attempts'}::int[])
-    as named (merchant_id, payout_id, attempt)
+  from ${{ rows: 'answered', columns: { merchantId: 'text', payoutId: 'text', attempt: 'int' } }} answered
   cross join lateral (
     select * from attempts a
-    where a.merchant_id = named.merchant_id and a.payout_id = named.payout_id and a.attempt = named.attempt
+    where a.merchant_id = answered.merchant_id and a.payout_id = answered.payout_id and a.attempt = answered.attempt
     offset 0
   ) made`

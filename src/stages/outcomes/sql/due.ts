@@ -1,6 +1,6 @@
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-
+import type { QuestionLimit } from '../../../ledger/due-batches.ts'
 import { payoutColumns } from '../../../ledger/sql/columns.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
@@ -34,9 +34,9 @@ export const dueTimers = sql<{ ofEach: number }, PayoutKey>`
 /**
  * Payouts to ask the gateway about now: of each given merchant at most its limit, the longest due first.
  */
-export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayoutKey>`
+export const dueQuestions = sql<{ limits: readonly QuestionLimit[] }, PayoutKey>`
   select asked.merchant_id, due.payout_id
-  from unnest(${'merchantIds'}::text[], ${'limits'}::int[]) as asked (merchant_id, most)
+  from ${{ rows: 'limits', columns: { merchantId: 'text', most: 'int' } }} asked
   cross join lateral (
     select payout_id from payouts
     where payouts.merchant_id = asked.merchant_id and due_at is not null and state in ('unknown', 'processing')

@@ -115,8 +115,9 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
   cross join lateral ${messagesIn}
   where q.topic <> '' and q.topic <> all(${'but'}::text[]) and o.sum - o.bytes < ${'bytes'}::int`
 
-/** `eventIds`: those of all messages of each row, in their order, with a comma between them. */
-type OutboxRows = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
+/** `eventIds`: those of all messages of the row, in their order, with a comma between them. */
+export type OutboxPlace = { shard: number; position: bigint; eventIds: string }
+type OutboxRows = { topic: string; read: readonly OutboxPlace[] }
 
 /**
  * The places of rows that were read. Compares all event ids, too: a server that took over meanwhile without these messages has given
@@ -124,7 +125,7 @@ type OutboxRows = { shards: number[]; topic: string; positions: bigint[]; eventI
  */
 const placesOf = sql<OutboxRows>`
   select found.place
-  from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::text[]) as read (shard, position, event_ids)
+  from ${{ rows: 'read', columns: { shard: 'smallint', position: 'bigint', eventIds: 'text' } }} read
   cross join lateral (
     select ctid as place from outbox o
     where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position
