@@ -41,7 +41,7 @@ import { attemptsMade, lockCandidates } from '../src/stages/dispatch/sql/claim.t
 import { balanceWatermark, merchantsWithWork, traffic } from '../src/stages/dispatch/sql/funds.ts'
 import { lockAwaitingKey, payoutsAwaitingKey } from '../src/stages/dispatch/sql/undecryptable.ts'
 import { takenIn } from '../src/stages/intake/sql/commands.ts'
-import { keepAndCompare } from '../src/stages/intake/sql/holds.ts'
+import { keepAndCompare, type Payment } from '../src/stages/intake/sql/holds.ts'
 import { dueQuestions, dueTimers, lockDue } from '../src/stages/outcomes/sql/due.ts'
 import { deletePublished, nextMessages } from '../src/stages/relay/sql/outbox.ts'
 import { freshDatabase } from './database.ts'
@@ -164,25 +164,13 @@ const PAYOUT = sentPayout({
 
 /** Other rows each time, of one batch. */
 let paysAt = 0
-const payments = () => ({
-  merchantIds,
-  payoutIds,
-  batches: each(() => 'november'),
-  amounts: each(() => 10_000n),
-  paysAts: each(() => ++paysAt),
-  payeeHashes: each(hashOf),
-  beneficiaryHashes: each(hashOf),
-  beneficiaryIdHashes: each(() => null),
-  files: each(() => 1n),
-  rowNumbers: each((n) => n),
-  periodFroms: each(() => null),
-  periodTos: each(() => null),
-  askedFroms: each(() => null),
-  askedTos: each(() => null),
-  askedAts: each(() => null),
-  lastFroms: each(() => null),
-  changesWanted: each(() => false),
-})
+const payments = (but: (n: number) => Partial<Payment>): Payment[] =>
+  each((n) => ({
+    ...{ merchantId: 'acme', payoutId: `p${n}`, batch: 'november', amount: 10_000n, paysAt: ++paysAt },
+    ...{ payeeHash: hashOf(n), beneficiaryHash: hashOf(n), beneficiaryIdHash: null, file: 1n, rowNumber: n },
+    ...{ periodFrom: null, periodTo: null, askedFrom: null, askedTo: null, askedAt: null, lastFrom: null },
+    ...{ changesWanted: false, ...but(n) },
+  }))
 
 /**
  * What stages and scrapes run repeatedly, reports about one payin, and statements that find rows by more than the
@@ -228,12 +216,11 @@ const HOT: Hot[] = [
     most: 6 * READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
-        ...payments(),
-        // As earlier payments have it.
-        beneficiaryHashes: each((n) => hashOf(n + 1)),
-        periodFroms: each(() => 0),
-        periodTos: each(() => Date.UTC(2100, 0)),
-        lastFroms: each(() => 0),
+        payments: payments((n) => ({
+          // As earlier payments have it.
+          beneficiaryHash: hashOf(n + 1),
+          ...{ periodFrom: 0, periodTo: Date.UTC(2100, 0), lastFrom: 0 },
+        })),
       }),
   },
   {
@@ -243,11 +230,9 @@ const HOT: Hot[] = [
     run: (on) => {
       const now = Date.now()
       return on.run(keepAndCompare, {
-        ...payments(),
-        batches: each((n) => `:p${n}`),
-        periodFroms: each(() => now),
-        periodTos: each(() => Date.UTC(2100, 0)),
-        lastFroms: each(() => now),
+        payments: payments((n) => ({
+          ...{ batch: `:p${n}`, periodFrom: now, periodTo: Date.UTC(2100, 0), lastFrom: now },
+        })),
       })
     },
   },
@@ -256,9 +241,7 @@ const HOT: Hot[] = [
     most: READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
-        ...payments(),
-        beneficiaryIdHashes: each(hashOf),
-        changesWanted: each(() => true),
+        payments: payments((n) => ({ beneficiaryIdHash: hashOf(n), changesWanted: true })),
       }),
   },
   hot('merchantsWithWork', merchantsWithWork, {}),

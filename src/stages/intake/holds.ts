@@ -6,7 +6,7 @@ import { keyOf } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { NewPayout } from './new-payout.ts'
-import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
+import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds, type Payment } from './sql/holds.ts'
 
 /**
  * Holds those of the payouts just inserted that an operator should check: likely repeats of an earlier payment, and changed bank
@@ -18,7 +18,9 @@ export async function holdDoubtful(
 ): Promise<readonly NewPayout[]> {
   const accepted = fresh.filter(mayBePaid).map(comparedAs)
   if (accepted.length === 0) return fresh
-  const before = await tx.run(keepAndCompare, paymentArrays(accepted, tx.now))
+  const before = await tx.run(keepAndCompare, {
+    payments: accepted.map((each) => paymentOf(each, tx.now)),
+  })
   const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf))
   const together = duplicatesAmong(accepted).filter((hold) => !known.has(keyOf(hold)))
   const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf)
@@ -54,26 +56,23 @@ function periodsOf({ paysAt, command: { notBefore }, terms }: NewPayout) {
 const lastPeriodFrom = ({ terms: { holdDuplicates, payPeriod } }: NewPayout, now: Instant): Instant | null =>
   holdDuplicates ? payPeriodAt(payPeriodAt(now, payPeriod).from - 1, payPeriod).from : null
 
-function paymentArrays(accepted: readonly NewPayout[], now: Instant) {
-  const periods = accepted.map(periodsOf)
+function paymentOf(each: NewPayout, now: Instant): Payment {
+  const { payout, command, terms } = each
+  const [own, asked] = periodsOf(each)
   return {
-    merchantIds: accepted.map(({ payout }) => payout.merchantId),
-    payoutIds: accepted.map(({ payout }) => payout.payoutId),
-    batches: accepted.map(batchOf),
-    amounts: accepted.map(({ payout }) => payout.amount),
-    paysAts: accepted.map(({ paysAt }) => paysAt),
-    payeeHashes: accepted.map(({ payeeHash }) => payeeHash),
-    beneficiaryHashes: accepted.map(({ beneficiaryHash }) => beneficiaryHash),
-    beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
-    files: accepted.map(({ file }) => file),
-    rowNumbers: accepted.map(({ command }) => command.rowNumber),
-    periodFroms: periods.map(([own]) => own?.from ?? null),
-    periodTos: periods.map(([own]) => own?.to ?? null),
-    askedFroms: periods.map(([, asked]) => asked?.from ?? null),
-    askedTos: periods.map(([, asked]) => asked?.to ?? null),
-    askedAts: accepted.map(({ command }, i) => (periods[i]?.[1] ? command.notBefore : null)),
-    lastFroms: accepted.map((each) => lastPeriodFrom(each, now)),
-    changesWanted: accepted.map(({ terms }) => terms.holdChangedBeneficiaries),
+    ...each,
+    merchantId: payout.merchantId,
+    payoutId: payout.payoutId,
+    batch: batchOf(each),
+    amount: payout.amount,
+    rowNumber: command.rowNumber,
+    periodFrom: own?.from ?? null,
+    periodTo: own?.to ?? null,
+    askedFrom: asked?.from ?? null,
+    askedTo: asked?.to ?? null,
+    askedAt: asked ? command.notBefore : null,
+    lastFrom: lastPeriodFrom(each, now),
+    changesWanted: terms.holdChangedBeneficiaries,
   }
 }
 

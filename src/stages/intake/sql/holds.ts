@@ -12,33 +12,33 @@ export const takeTurns = sql<{ merchantIds: string[] }>`
   select pg_advisory_xact_lock(hashtextextended('intake of ' || merchant_id, 0))
   from (select distinct unnest(${'merchantIds'}::text[]) as merchant_id order by 1) merchants`
 
-/** One element for each payout that was just inserted. */
-type Payments = {
-  merchantIds: string[]
-  payoutIds: string[]
+/** A payout that was just inserted. */
+export type Payment = {
+  merchantId: string
+  payoutId: string
   /** A payout without a batch is a batch of its own, with a name that no batchId can have. */
-  batches: string[]
-  amounts: bigint[]
-  paysAts: number[]
-  /** The payees, to look for duplicates. */
-  payeeHashes: Buffer[]
+  batch: string
+  amount: bigint
+  paysAt: number
+  /** The payee, to look for duplicates. */
+  payeeHash: Buffer
   /** The bank details, which may have changed under an id. */
-  beneficiaryHashes: Buffer[]
+  beneficiaryHash: Buffer
   /** Null: the command has no id. */
-  beneficiaryIdHashes: (Buffer | null)[]
+  beneficiaryIdHash: Buffer | null
   /** See payout_commands.file; null: the payout came in no file. */
-  files: (bigint | null)[]
-  rowNumbers: (number | null)[]
+  file: bigint | null
+  rowNumber: number | null
   /** The pay period in which the payout may be sent; null: do not look for duplicates. */
-  periodFroms: (number | null)[]
-  periodTos: (number | null)[]
+  periodFrom: number | null
+  periodTo: number | null
   /** The earlier period that it was requested for, and when in it; null: the same period. */
-  askedFroms: (number | null)[]
-  askedTos: (number | null)[]
-  askedAts: (number | null)[]
+  askedFrom: number | null
+  askedTo: number | null
+  askedAt: number | null
   /** When the period before the present one began; null: do not look for duplicates. */
-  lastFroms: (number | null)[]
-  changesWanted: boolean[]
+  lastFrom: number | null
+  changesWanted: boolean
 }
 
 export type Hold = {
@@ -171,20 +171,22 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
  * later one from another file than the very first one's finds that one. If none of the last payments to an id is known to be
  * paid, it compares with the last one to other bank details.
  */
-export const keepAndCompare = sql<Payments, Hold>`
+export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
   with given as materialized (
     select merchant_id, payout_id, batch, amount,
       to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
       to_timestamp(period_from / 1000) as period_from, to_timestamp(period_to / 1000) as period_to,
       to_timestamp(asked_from / 1000) as asked_from, to_timestamp(asked_to / 1000) as asked_to,
       to_timestamp(asked_at / 1000) as asked_at, to_timestamp(last_from / 1000) as last_from, changes_wanted, file, row_number
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batches'}::text[], ${'amounts'}::bigint[],
-                ${'paysAts'}::float8[], ${'payeeHashes'}::bytea[], ${'beneficiaryHashes'}::bytea[],
-                ${'beneficiaryIdHashes'}::bytea[], ${'periodFroms'}::float8[], ${'periodTos'}::float8[],
-                ${'askedFroms'}::float8[], ${'askedTos'}::float8[], ${'askedAts'}::float8[], ${'lastFroms'}::float8[],
-                ${'changesWanted'}::bool[], ${'files'}::bigint[], ${'rowNumbers'}::int[])
-      as p (merchant_id, payout_id, batch, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
-            period_from, period_to, asked_from, asked_to, asked_at, last_from, changes_wanted, file, row_number)
+    from ${{
+      rows: 'payments',
+      columns: {
+        ...{ merchantId: 'text', payoutId: 'text', batch: 'text', amount: 'bigint', paysAt: 'float8' },
+        ...{ payeeHash: 'bytea', beneficiaryHash: 'bytea', beneficiaryIdHash: 'bytea' },
+        ...{ periodFrom: 'float8', periodTo: 'float8', askedFrom: 'float8', askedTo: 'float8' },
+        ...{ askedAt: 'float8', lastFrom: 'float8', changesWanted: 'bool', file: 'bigint', rowNumber: 'int' },
+      },
+    }} p
   ), asked as materialized (
     select *, case when asked_from < last_from then '-infinity' else open_from end as look_from
     from (
