@@ -12,6 +12,7 @@ const SERVER = {
   version: 180_004,
   versionText: '18.4',
   standby: false,
+  readOnly: false,
   encoding: 'UTF8',
   fsync: 'on',
 }
@@ -83,6 +84,7 @@ test('a server that could lose a commit, cannot be written or is too old is wron
   assert.equal(checkServer(SERVER, 'db').state, 'good')
   assert.match(checkServer({ ...SERVER, fsync: 'off' }, 'db').what, /can lose commits/)
   assert.match(checkServer({ ...SERVER, standby: true }, 'db').what, /standby/)
+  assert.match(checkServer({ ...SERVER, readOnly: true }, 'db').what, /refuses writes/)
   assert.match(checkServer({ ...SERVER, version: 160_004, versionText: '16.4' }, 'db').what, /too old/)
   assert.match(checkServer({ ...SERVER, encoding: 'SQL_ASCII' }, 'db').what, /SQL_ASCII/)
 })

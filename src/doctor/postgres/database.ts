@@ -36,7 +36,7 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
 export function checkServer(server: ServerState | undefined, address: string): Finding {
   if (!server)
     return wrong(`the database ${address} does not return its settings`, 'check what listens there')
-  const { version, versionText, standby, encoding, fsync } = server
+  const { version, versionText, standby, readOnly, encoding, fsync } = server
   if (version < OLDEST * 10_000) {
     return wrong(
       `PostgreSQL ${versionText} at ${address} is too old`,
@@ -45,6 +45,12 @@ export function checkServer(server: ServerState | undefined, address: string): F
   }
   if (standby) {
     return wrong(`${address} is a standby, which is read-only`, 'set DATABASE_URL to the primary')
+  }
+  if (readOnly) {
+    return wrong(
+      `${address} refuses writes (default_transaction_read_only is on)`,
+      'find out who set that, on the server, the database or the role, and turn it off',
+    )
   }
   if (fsync !== 'on') {
     return wrong(

@@ -6,6 +6,8 @@ export type ServerState = {
   version: number
   versionText: string
   standby: boolean
+  /** Whether it refuses writes although it is no standby. */
+  readOnly: boolean
   encoding: string
   /** The setting without which a commit can be lost in a crash: `on`, or something else. */
   fsync: string
@@ -13,7 +15,8 @@ export type ServerState = {
 
 export const serverState = sql<object, ServerState>`
   select current_setting('server_version_num')::int as version, current_setting('server_version') as version_text,
-    pg_is_in_recovery() as standby, current_setting('server_encoding') as encoding,
+    pg_is_in_recovery() as standby, current_setting('default_transaction_read_only') = 'on' as read_only,
+    current_setting('server_encoding') as encoding,
     current_setting('fsync') as fsync`
 
 export const serverClock = sql<object, { shown: Instant }>`select clock_timestamp() as shown`

@@ -256,7 +256,7 @@ export class ConsumerSession {
       await begin(at, logOf, read === null ? null : { offset: read, logId: null }),
     )
     // An earlier owner may have stored more after it had lost the partition.
-    if (stored.offset !== read) this.#commit(at, stored.offset)
+    if (stored.offset !== read && this.#isCurrent(generation)) this.#commit(at, stored.offset)
     return stored
   }
 
@@ -326,13 +326,13 @@ export class ConsumerSession {
       return
     }
     const generation = this.#generation
-    const work: Promise<void> = this.#work(payload, () => this.#left.has(work)).finally(() => {
+    const begun = () => this.#inHandSince.set(work, performance.now())
+    const work: Promise<void> = this.#work(payload, begun, () => this.#left.has(work)).finally(() => {
       this.#left.delete(work)
       this.#inHandSince.delete(work)
       if (this.#inHand.get(key) === work) this.#inHand.delete(key)
     })
     this.#inHand.set(key, work)
-    this.#inHandSince.set(work, performance.now())
     const isDone = new AbortController()
     await Promise.race([work.then(() => isDone.abort()), pause(LONGEST_AWAITED_MS, isDone.signal)])
     if (this.#inHand.get(key) !== work || !this.#isCurrent(generation)) return
@@ -340,8 +340,15 @@ export class ConsumerSession {
     this.#pause(place(batch))
   }
 
-  /** Never rejects: KafkaJS would discard everything and join the group again. `isLeft`: KafkaJS does not wait for it. */
-  async #work({ batch, heartbeat, resolveOffset }: EachBatchPayload, isLeft: () => boolean): Promise<void> {
+  /**
+   * Never rejects: KafkaJS would discard everything and join the group again. `begun`: called when the handler begins; `isLeft`:
+   * whether KafkaJS does not wait for it.
+   */
+  async #work(
+    { batch, heartbeat, resolveOffset }: EachBatchPayload,
+    begun: () => void,
+    isLeft: () => boolean,
+  ): Promise<void> {
     const generation = this.#generation
     const at = place(batch)
     const last = batch.messages.at(-1)
@@ -370,7 +377,11 @@ export class ConsumerSession {
           `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,
         )
       }
-      await this.#fewAtOnce(() => this.#options.handler({ ...at, records, nextOffset, epoch, stored }))
+      await this.#fewAtOnce(() => {
+        if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
+        begun()
+        return this.#options.handler({ ...at, records, nextOffset, epoch, stored })
+      })
       this.#outcomes.succeed('batches')
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))

@@ -14,21 +14,29 @@ const AWAY_MS = 10_000
 
 /** A member that cannot work would take partitions from those that can, each time it joins. */
 async function pauseUntilReady(
-  { ready, awayMs = AWAY_MS, sign }: ConsumeOptions,
-  failure: unknown,
+  { groupId, ready, awayMs = AWAY_MS, sign, log }: ConsumeOptions,
+  { failure, cause }: OnlyFails,
   signal: AbortSignal,
 ): Promise<void> {
   const stopped = aborted(signal).then(() => true)
+  let known = textOf(cause)
   for (let isReady = false; !isReady; ) {
     await pause(awayMs, signal)
     sign?.()
     const asked = ready?.(failure).then(
       () => true,
-      () => false,
+      (err: unknown) => {
+        if (textOf(err) !== known) log.warn({ err, groupId }, 'still cannot work, for another reason')
+        known = textOf(err)
+        return false
+      },
     )
     isReady = await Promise.race([stopped, asked ?? true])
   }
+  if (!signal.aborted) log.info({ groupId }, 'joins the group again')
 }
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
  * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. It commits offsets
@@ -51,7 +59,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
             { err: error, groupId: options.groupId },
             'left the group, so that others get the partitions',
           )
-          await pauseUntilReady(options, error.failure, abort.signal)
+          await pauseUntilReady(options, error, abort.signal)
           continue
         }
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)

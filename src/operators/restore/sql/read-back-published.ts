@@ -88,7 +88,8 @@ export const notOwn = sql<
 >`
   select wanted.place
   from (
-    select merchant_id, payout_id, version, from_state, to_state as state, to_timestamp(at / 1000) as at, n::int as place
+    select merchant_id, payout_id, version, to_state as state, to_timestamp(at / 1000) as at, n::int as place,
+      to_state = 'submitting' and from_state is distinct from 'submitting' as is_submission
     from ${{
       rows: 'published',
       columns: {
@@ -106,12 +107,12 @@ export const notOwn = sql<
   cross join lateral (
     select bool_or(h.version is not null and h.from_state is null) or min(h.at) <= wanted.at as is_kept,
       bool_or(h.to_state = wanted.state
-        and coalesce(h.published_at = wanted.at, h.version = wanted.version)) as is_own
+        and coalesce(h.published_at = wanted.at, h.version = wanted.version and not wanted.is_submission)) as is_own
     from history h
     where h.merchant_id = wanted.merchant_id and h.payout_id = wanted.payout_id
   ) story
   where not coalesce(story.is_own, false) and (p.version < wanted.version or case
-    when wanted.state = 'submitting' and wanted.from_state is distinct from 'submitting' then not exists (
+    when wanted.is_submission then not exists (
       select from attempts a
       where a.merchant_id = wanted.merchant_id and a.payout_id = wanted.payout_id
         and date_trunc('milliseconds', a.claimed_at) = wanted.at
