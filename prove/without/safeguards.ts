@@ -424,8 +424,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       applyEvidence: (payout, ...rest) => {
         const decision = decisions.applyEvidence(payout, ...rest)
         if (!('change' in decision) || decision.change.after.state !== payout.state) return decision
-        const { orderShown, notFoundCount } = payout
-        const after = { ...decision.change.after, orderShown, notFoundCount }
+        const { orderShown, orderBesides, notFoundCount } = payout
+        const after = { ...decision.change.after, orderShown, orderBesides, notFoundCount }
         return { ...decision, change: { ...decision.change, after } }
       },
     }),

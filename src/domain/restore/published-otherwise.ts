@@ -10,7 +10,6 @@ import {
   SENT,
   showsOrder,
   storiesOf,
-  submitsAmong,
 } from './published-story.ts'
 
 /** Why a payout is in review: an end was published that differs from the ledger's. */
@@ -88,8 +87,9 @@ export function sentSince(
   )
   const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
   if (!last) return null
-  if (payout.state === 'paid') return submitsAmong(since).length === 0 ? null : sentBesides(payout, last)
   const isKnown = isOfKnownAttempt(since, unknown, transitions)
+  if (payout.state === 'paid')
+    return isKnown || !since.some(({ toState }) => SENT.includes(toState)) ? null : sentBesides(payout, last)
   const wasReported = payout.state === 'failed' && !payout.unreported
   if (isKnown && (wasReported || !since.some(showsOrder))) return null
   const detail = sentInWords(payout, last)
