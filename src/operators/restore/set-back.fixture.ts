@@ -5,13 +5,13 @@ import { HAS_IT, lostLedger, WHO, type WrittenMessage } from '../../../test/lost
 import type { OrderReport } from '../../domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
 import { reversePayout } from '../reversal.ts'
-import { recallAnomalies } from './anomalies.ts'
 import { publishedBeyond } from './published-beyond.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { listOpen } from './restore.ts'
@@ -97,8 +97,8 @@ export async function setBackLedger(t: TestContext) {
       await db.run(makeReady, {})
       assert.equal((await lost.wave()).length, 1)
     },
-    say: (answer: ApplyAnswer) =>
-      decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, TABLE, now)),
+    say: (answer: ApplyAnswer, queryPolicy: QueryPolicy = TABLE) =>
+      decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, queryPolicy, now)),
     sentAt: async () => (await db.run(sentAt, {}))[0]?.at,
     sayAbsent: () =>
       decided(ledger, 'p', (payout, now) =>
@@ -121,12 +121,8 @@ export async function setBackLedger(t: TestContext) {
       await listOpen(db, await lost.raise())
       return readBackPublished(['acme'], lost.topics(await all()))
     },
-    /** With what Kafka has of anomalies, too. */
-    recoverAll: async (answer: QueryAnswer, resendWhenAbsent: boolean) => {
-      const messages = await all()
-      const listed = async () => void (await recallAnomalies(['acme'], lost.topics(messages)))
-      await lost.recover(messages, answer, { listed, resendWhenAbsent })
-    },
+    /** What a recovery reads: it is what Kafka has now. */
+    kept: async () => lost.topics(await all()),
     async startAnew(ownFirst: boolean) {
       await lost.lose()
       published.length = 0
