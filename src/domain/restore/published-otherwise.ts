@@ -4,10 +4,10 @@ import { areTwoPayments, isOfPayment, type OrderNames } from '../payout/several-
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
 import {
+  isOfAttempt,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
-  SENT,
   showsOrder,
   storiesOf,
 } from './published-story.ts'
@@ -85,11 +85,10 @@ export function sentSince(
   const since = storiesOf(unknown).flatMap((story) =>
     story.slice(story.findLastIndex(({ toState }) => isEnd(toState)) + 1),
   )
-  const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
+  const last = since.findLast((each) => each.toState === 'queued' || isOfAttempt(each))
   if (!last) return null
   const isKnown = isOfKnownAttempt(since, unknown, transitions)
-  if (payout.state === 'paid')
-    return isKnown || !since.some(({ toState }) => SENT.includes(toState)) ? null : sentBesides(payout, last)
+  if (payout.state === 'paid') return isKnown || !since.some(isOfAttempt) ? null : sentBesides(payout, last)
   const wasReported = payout.state === 'failed' && !payout.unreported
   if (isKnown && (wasReported || !since.some(showsOrder))) return null
   const detail = sentInWords(payout, last)

@@ -142,7 +142,11 @@ export function storiesOf(transitions: readonly PublishedTransition[]): Publishe
 }
 
 /** The states that only an attempt leads to. */
-export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
+const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
+
+/** An attempt had begun by then. */
+export const isOfAttempt = ({ fromState, toState }: PublishedTransition): boolean =>
+  SENT.includes(fromState) || SENT.includes(toState)
 
 /** Republishing under another version is not another attempt. */
 const isSubmit = (from: State | null, to: State): boolean => to === 'submitting' && from !== 'submitting'

@@ -11,11 +11,11 @@ import { anomaly, become, change, wasNeverSent } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
 import { END_PUBLISHED, ofPublished, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
 import {
+  isOfAttempt,
   lackedEnds,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
-  SENT,
   showsOrder,
   storiesOf,
   transitionsOf,
@@ -260,9 +260,7 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
 /** At least this many: Kafka may no longer have the submission of what was sent before the first one that it has. */
 function attemptsIn(submitted: Published['submitted'], lost: readonly PublishedTransition[]): number {
   const first = Math.min(...submitted)
-  const isEarlier = lost.some(
-    ({ fromState, toState, at }) => at < first && (SENT.includes(fromState) || SENT.includes(toState)),
-  )
+  const isEarlier = lost.some((each) => each.at < first && isOfAttempt(each))
   return submitted.size + (isEarlier ? 1 : 0)
 }
 

@@ -379,19 +379,24 @@ for (const end of ['success', 'failed'] as const)
     assert.deepEqual(await all(), before)
   })
 
-test('a paid payout of whose lost attempt Kafka has no more than that it was under way stays paid, and an anomaly tells', async (t) => {
-  const lost = await setBackLedger(t)
-  const { events } = lost.ledger.topics
-  await lost.sendAs2()
-  await lost.say(acceptedAs('AP1'))
-  await lost.lose((message, _at, all) => message === all.findLast(({ topic }) => topic === events))
-  await lost.sendAs2()
-  await lost.say(acceptedAs('AP2'))
-  await lost.callBack(AP2)
-  await lost.recover(reported(AP2))
-  assert.deepEqual(await lost.now(), ['paid 4 1'])
-  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
-})
+for (const isExpired of [false, true])
+  test(`a paid payout of whose lost attempt Kafka has no more than that it was under way${isExpired ? ' until a person was asked' : ''} stays paid, and an anomaly tells`, async (t) => {
+    const lost = await setBackLedger(t)
+    const { events } = lost.ledger.topics
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP1'))
+    if (isExpired)
+      await decided(lost.ledger, 'p', (before) => ({
+        change: { before, after: become(before, 'review', { reason: 'expired' }), source: 'CLOCK', exchange },
+      }))
+    await lost.lose((message, _at, all) => message === all.findLast(({ topic }) => topic === events))
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP2'))
+    await lost.callBack(AP2)
+    await lost.recover(reported(AP2))
+    assert.deepEqual(await lost.now(), ['paid 4 1'])
+    assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  })
 
 test('a payout that was sent by a lost ledger, and breaks today’s rules, stays rejected, and an anomaly tells', async (t) => {
   const lost = await setBackLedger(t)
