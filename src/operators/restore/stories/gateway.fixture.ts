@@ -7,12 +7,16 @@ import { reported } from '../set-back.fixture.ts'
 
 export type StoryAccount = typeof CURRENT
 
-/** An order of `p` that the gateway accepted. `isReturned`: it was paid, and the money came back. */
+/**
+ * An order of `p` that the gateway accepted. `isReturned`: it was paid, and the money came back; `isUnheard`: no ledger could hear
+ * how it ended, because that came after the recovery and its callback was lost.
+ */
 export type StoryOrder = {
   id: string
   account: StoryAccount
   status: 'processing' | 'success' | 'failed'
   isReturned: boolean
+  isUnheard: boolean
 }
 
 export const otherThan = (account: StoryAccount): StoryAccount => (account === CURRENT ? FORMER : CURRENT)
@@ -30,7 +34,13 @@ export class StoryGateway {
   accept(account: StoryAccount): StoryOrder | null {
     if (this.refusesDuplicates && this.orders.some((order) => order.account === account)) return null
     const order: StoryOrder = {
-      ...{ id: `AP${this.orders.length + 1}`, account, status: 'processing', isReturned: false },
+      ...{
+        id: `AP${this.orders.length + 1}`,
+        account,
+        status: 'processing',
+        isReturned: false,
+        isUnheard: false,
+      },
     }
     this.orders.push(order)
     return order

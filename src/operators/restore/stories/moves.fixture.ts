@@ -86,6 +86,7 @@ const reports =
     const order = pick(story.gateway.with('processing'), how)
     if (!order) return null
     order.status = status
+    order.isUnheard = !isHeard && story.isRecovered
     if (isHeard) await hear(story, order)
     return `the gateway reports ${order.id}: ${status}${isHeard ? '' : ', and that callback is lost'}`
   }

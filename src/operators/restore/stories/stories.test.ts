@@ -157,7 +157,8 @@ async function obeysRules(story: Story): Promise<void> {
     assert.ok(state === 'rejected' && isTold, `it ended as ${state} while order ${orderInWords(underWay)}`)
   if (paid[0] && endedUnpaid(state))
     assert.ok(isTold, `it ended as ${state} without an anomaly, although order ${orderInWords(paid[0])}`)
-  if (paid.length > 1) assert.ok(isTold, `it was paid twice without an anomaly: ${gateway.inWords()}`)
+  if (paid.filter((each) => !each.isUnheard).length > 1)
+    assert.ok(isTold, `it was paid twice without an anomaly: ${gateway.inWords()}`)
   if (state === 'paid')
     assert.ok(paid[0] ?? gateway.orders.some((each) => each.isReturned), 'it is paid, but no order was paid')
 }
