@@ -21,7 +21,7 @@ export type Repeated = Unmoved & { times: number }
 export const MOST_UNMOVED = 100
 
 /** How many reports about it are kept. */
-export type Kept = Subject & { kept: number }
+export type KeptCount = Subject & { kept: number }
 
 /** Stands in for each report beyond MOST_UNMOVED. */
 export const BEYOND_UNMOVED = {
@@ -45,7 +45,7 @@ type RepeatStore<Entry> = {
   /** Counts up the reports that are kept already, and returns their places, from 1. */
   count: (repeated: readonly Repeated[]) => Promise<{ place: number }[]>
   /** Counts what is kept about each, up to `most`. */
-  kept: (about: readonly Subject[], most: number) => Promise<Kept[]>
+  kept: (about: readonly Subject[], most: number) => Promise<KeptCount[]>
   insert: (entries: Entry[]) => Promise<void>
 }
 

@@ -2,7 +2,7 @@ import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
-import type { Kept, Repeated, Subject } from '../evidence/repeats.ts'
+import type { KeptCount, Repeated, Subject } from '../evidence/repeats.ts'
 
 /** The payouts are locked already, so each row keeps its ctid. */
 export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
@@ -123,7 +123,7 @@ const countRepeated = (id: Fragment) => sql<{ repeated: readonly Repeated[] }, {
   returning kept.n::int as place`
 
 /** How much evidence that moved nothing the ledger keeps about each, counted up to `most`. */
-const countUnmoved = (id: Fragment) => sql<{ about: readonly Subject[]; most: number }, Kept>`
+const countUnmoved = (id: Fragment) => sql<{ about: readonly Subject[]; most: number }, KeptCount>`
   select given.*, unmoved.kept
   from ${{ rows: 'about', columns: { merchantId: 'text', id: 'text' } }} given
   cross join lateral (

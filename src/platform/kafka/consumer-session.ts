@@ -255,8 +255,10 @@ export class ConsumerSession {
     const stored = this.#answered(
       await begin(at, logOf, read === null ? null : { offset: read, logId: null }),
     )
-    // An earlier owner may have stored more after it had lost the partition.
-    if (stored.offset !== read && this.#isCurrent(generation)) this.#commit(at, stored.offset)
+    // An earlier owner may have stored more after it had lost the partition. A partition that nobody has read keeps no offset: a
+    // ledger without it would look as if it were set back.
+    if (read !== null && stored.offset !== read && this.#isCurrent(generation))
+      this.#commit(at, stored.offset)
     return stored
   }
 

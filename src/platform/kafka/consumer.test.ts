@@ -302,29 +302,30 @@ test('a batch that waits for its turn is not begun after a stop', async (t) => {
 test('what a member stored after it had lost the partition is committed by the next one', async (t) => {
   const topic = await newTopic(1)
   const groupId = unique('group')
+  const publish = publisher(t)
   const store = new Store()
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  const isCommitted = async () => (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n)
   const { promise: done, resolve: finish } = Promise.withResolvers<void>()
   let begun = 0
   const first = consume(t, topic, store, {
     groupId,
     handler: async (batch) => {
-      begun++
-      await done
+      if (++begun === 2) await done
       await store.take(batch)
     },
   })
-  await publisher(t)(topic, ['slow'])
-  await eventually('the batch in hand', () => begun === 1)
+  await publish(topic, ['quick'])
+  await eventually('the first offset committed', async () => begun === 1 && (await isCommitted()))
+  await publish(topic, ['slow'])
+  await eventually('the batch in hand', () => begun === 2)
   const stopping = first.stop()
   finish()
   await stopping
-  assert.deepEqual(store.texts, ['slow'])
+  assert.deepEqual(store.texts, ['quick', 'slow'])
   consume(t, topic, store, { groupId })
-  const admin = await connectAdmin(kafka(), silentLogger)
-  t.after(() => admin.close())
-  await eventually('its offset committed', async () =>
-    (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n),
-  )
+  await eventually('its offset committed', isCommitted)
 })
 
 test('no more batches are in hand than the consumer may handle at once, however long they take, and a stop does not wait for what never answers', async (t) => {

@@ -11,18 +11,18 @@ import { decided } from '../../operations.fixture.ts'
 import { resolvePayout } from '../../resolve-payout.ts'
 import { acceptedAs, exchange, LATER, NOT_SENT, REFUSED, TIMEOUT } from '../set-back.fixture.ts'
 import { reportOn, type StoryOrder, utrOf } from './gateway.fixture.ts'
-import { KEY, type Story } from './story.fixture.ts'
+import { KEY, type SetBackStory } from './story.fixture.ts'
 
 /** `move`: which of those that the state allows; `how`: about which order, or in which manner. */
 export type Choice = { move: number; how: number }
 
 /** Returns what happened in words; null: nothing can. */
-type Move = (story: Story, how: number, payout: Payout) => Promise<string | null>
+type Move = (story: SetBackStory, how: number, payout: Payout) => Promise<string | null>
 
 const pick = <Each>(each: readonly Each[], choice: number): Each | undefined => each[choice % each.length]
 
 /** One thing that may happen to `p` now, if anything. */
-export async function takeStep(story: Story, { move, how }: Choice): Promise<void> {
+export async function takeStep(story: SetBackStory, { move, how }: Choice): Promise<void> {
   if (story.isSilent) return
   const payout = await story.payout()
   if (!payout) {
@@ -54,7 +54,7 @@ const moveTo =
 
 /** The gateway gives its answer to the latest attempt, unless that answer was lost with a ledger. */
 const answers =
-  (what: string, answer: (story: Story) => ApplyAnswer | null): Move =>
+  (what: string, answer: (story: SetBackStory) => ApplyAnswer | null): Move =>
   async (story) => {
     const attempt = String(await story.lost.sentAt())
     const said = story.answered.has(attempt) ? TIMEOUT : answer(story)
@@ -64,18 +64,18 @@ const answers =
     return said && said !== TIMEOUT ? `${what}: ${said.kind}` : said ? 'no answer comes in time' : what
   }
 
-const accepts = ({ gateway, account }: Story): ApplyAnswer => {
+const accepts = ({ gateway, account }: SetBackStory): ApplyAnswer => {
   const order = gateway.accept(account)
   return order ? acceptedAs(order.id) : { kind: 'duplicate', code: 'DUPLICATE', exchange }
 }
 const acceptsInSilence =
   (answer: ApplyAnswer | null) =>
-  ({ gateway, account }: Story) => {
+  ({ gateway, account }: SetBackStory) => {
     gateway.accept(account)
     return answer
   }
 
-const hear = (story: Story, order: StoryOrder) => {
+const hear = (story: SetBackStory, order: StoryOrder) => {
   const { status, utr } = reportOn(order)
   return story.lost.callBack({ agentpayOrderId: order.id, status, utr }, order.account)
 }
@@ -123,7 +123,7 @@ const query: Move = async ({ gateway, lost, queryPolicy }, _, { accountId, order
 
 /** A person who asked the gateway says only what is true; on a promise, they send whatever payoutd lets them send. */
 const resolves =
-  (what: string, resolutionOf: (story: Story, payout: Payout) => Resolution | null): Move =>
+  (what: string, resolutionOf: (story: SetBackStory, payout: Payout) => Resolution | null): Move =>
   async (story, _, payout) => {
     const resolution = resolutionOf(story, payout)
     if (!resolution) return null
@@ -132,7 +132,7 @@ const resolves =
   }
 
 const resend = (
-  { account, gateway }: Story,
+  { account, gateway }: SetBackStory,
   { attempt, cancelRequest }: Payout,
   confirmedAbsentBy: string | null,
 ): Resolution => {

@@ -7,7 +7,7 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 import { type SetBack, setBackLedger } from '../set-back.fixture.ts'
 import { orderInWords, otherThan } from './gateway.fixture.ts'
 import { type Choice, takeStep } from './moves.fixture.ts'
-import { Story } from './story.fixture.ts'
+import { SetBackStory } from './story.fixture.ts'
 
 /*
  * The rules, whatever happened to the ledgers before:
@@ -55,7 +55,7 @@ const STORY = fc.record({
 })
 
 type Life = typeof LIFE extends fc.Arbitrary<infer Given> ? Given : never
-type Told = typeof STORY extends fc.Arbitrary<infer Given> ? Given : never
+type Lives = typeof STORY extends fc.Arbitrary<infer Given> ? Given : never
 
 test('whatever ledgers that were lost one after another did, a recovery pays nothing twice, ends nothing unpaid that may be paid, and tells of what was paid', async (t) => {
   const lost = await setBackLedger(t)
@@ -65,8 +65,8 @@ test('whatever ledgers that were lost one after another did, a recovery pays not
   await fc.assert(property, { numRuns: Number(STORIES), seed: Number(SEED) })
 })
 
-async function tellWithLog(lost: SetBack, told: Told): Promise<void> {
-  const story = new Story(lost, told.refusesDuplicates)
+async function tellWithLog(lost: SetBack, told: Lives): Promise<void> {
+  const story = new SetBackStory(lost, told.refusesDuplicates)
   try {
     await tell(story, told)
   } catch (error) {
@@ -75,7 +75,10 @@ async function tellWithLog(lost: SetBack, told: Told): Promise<void> {
   }
 }
 
-async function tell(story: Story, { lives, isOwnFirst, isLate, between, after }: Told): Promise<void> {
+async function tell(
+  story: SetBackStory,
+  { lives, isOwnFirst, isLate, between, after }: Lives,
+): Promise<void> {
   await story.begin(isOwnFirst)
   await liveAll(story, lives, isLate)
   if (lives.length === 1) await nothingBeyond(story)
@@ -96,7 +99,7 @@ async function tell(story: Story, { lives, isOwnFirst, isLate, between, after }:
   }
 }
 
-async function liveAll(story: Story, lives: readonly Life[], isLate: boolean): Promise<void> {
+async function liveAll(story: SetBackStory, lives: readonly Life[], isLate: boolean): Promise<void> {
   let isBack = false
   for (const [place, life] of lives.entries()) {
     const isLast = place === lives.length - 1
@@ -110,7 +113,11 @@ async function liveAll(story: Story, lives: readonly Life[], isLate: boolean): P
 }
 
 /** Returns whether a backup was made. */
-async function live(story: Story, { steps, backedUpBefore }: Life, mayRecover: boolean): Promise<boolean> {
+async function live(
+  story: SetBackStory,
+  { steps, backedUpBefore }: Life,
+  mayRecover: boolean,
+): Promise<boolean> {
   for (const [at, { choice, recoversBefore, adoptsOtherBefore }] of steps.entries()) {
     if (at === backedUpBefore) {
       await story.lost.backUp()
@@ -130,7 +137,7 @@ async function live(story: Story, { steps, backedUpBefore }: Life, mayRecover: b
 }
 
 /** Kafka may have dropped the beginning of what this ledger published, or a topic, but not its latest event. */
-async function lose(story: Story, { keptFrom, drops }: Life, isBack: boolean): Promise<void> {
+async function lose(story: SetBackStory, { keptFrom, drops }: Life, isBack: boolean): Promise<void> {
   const { lost } = story
   const { topics } = lost.ledger
   await lost.lose(({ topic }, at, all) => {
@@ -145,7 +152,7 @@ async function lose(story: Story, { keptFrom, drops }: Life, isBack: boolean): P
   await story.note(`the ledger is ${isBack ? 'set back to the backup' : 'lost'}${dropped}`)
 }
 
-async function obeysRules(story: Story): Promise<void> {
+async function obeysRules(story: SetBackStory): Promise<void> {
   const payout = await story.payout()
   if (!payout) return
   const { gateway } = story
@@ -163,12 +170,12 @@ async function obeysRules(story: Story): Promise<void> {
     assert.ok(paid[0] ?? gateway.orders.some((each) => each.isReturned), 'it is paid, but no order was paid')
 }
 
-async function nothingBeyond({ lost }: Story): Promise<void> {
+async function nothingBeyond({ lost }: SetBackStory): Promise<void> {
   const beyond = await lost.beyond()
   assert.equal(beyond, null, `something was published that the ledger lacks: ${beyond}`)
 }
 
-async function recoverTwiceMore(story: Story): Promise<void> {
+async function recoverTwiceMore(story: SetBackStory): Promise<void> {
   const { lost } = story
   const all = async () => ({
     ...{ payout: await lost.now(), published: await lost.told(), anomalies: await story.anomalies() },

@@ -20,7 +20,7 @@ const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash
 const forgetPublished = sql<object>`truncate published_messages`
 
 /** The story of `p`, of the ledgers that had it one after another, and of its gateway, with a log in words. */
-export class Story {
+export class SetBackStory {
   readonly lost: SetBack
   readonly gateway: StoryGateway
   readonly queryPolicy: QueryPolicy
