@@ -72,10 +72,10 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 }
 
 /**
- * What to do with a payout, whose lost attempts are counted already, that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
- * transitions that its own story lacks; only those after the last end of each ledger count. The ledger lost that, perhaps with an
- * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has
- * and does not show an order that the end denies.
+ * What to do with a payout that has ended, and that was published as sent, or as queued to be sent. Its lost attempts are counted
+ * already. `unknown`: the transitions that its own story lacks; only those after the last end of each ledger count. The ledger
+ * lost that, perhaps with an attempt, so the one who ended it unpaid did not know. Null: it was not, or the lost part is only about
+ * an attempt that the ledger has and does not show an order that the end denies.
  */
 export function sentSince(
   payout: Payout,

@@ -67,7 +67,8 @@ export function readBackStory(
   own: readonly Instant[] = [],
 ): StoryReadBack {
   const { highest } = published
-  const submitted = published.submitted.union(new Set(own))
+  const kept = new Set(own)
+  const submitted = published.submitted.union(kept)
   const { lost, passed } = lackedBy(payout, published, passedSince)
   const unknown = [...passed, ...lost]
   const ends = lackedEnds(payout, published, passed)
@@ -77,7 +78,7 @@ export function readBackStory(
     (passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0))
   const isSentSince = end !== null && [...submitted].some((at) => at > end.at)
   const isTaken = end !== null && isOneStory && !isSentSince && isEndOf(payout, end, published)
-  const lostSubmits = published.submitted.difference(new Set(own))
+  const lostSubmits = published.submitted.difference(kept)
   const wasShown = transitionsOf(published).some(showsOrder)
   // Kafka may no longer have its submission.
   const lostAttempts = Math.max(lostSubmits.size, wasShown && wasNeverSent(payout) ? 1 : 0)

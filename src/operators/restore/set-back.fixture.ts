@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { ACCOUNT, payoutsOf } from '../../../test/ledger.ts'
 import { HAS_IT, lostLedger, WHO, type WrittenMessage } from '../../../test/lost-ledger.ts'
+import { PROMISING } from '../../../test/two-accounts.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
@@ -16,7 +17,6 @@ import { publishedBeyond } from './published-beyond.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { listOpen } from './restore.ts'
 
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const exchange = {}
 export const TIMEOUT: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
@@ -97,12 +97,12 @@ export async function setBackLedger(t: TestContext) {
       await db.run(makeReady, {})
       assert.equal((await lost.wave()).length, 1)
     },
-    say: (answer: ApplyAnswer, queryPolicy: QueryPolicy = TABLE) =>
+    say: (answer: ApplyAnswer, queryPolicy: QueryPolicy = PROMISING) =>
       decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, queryPolicy, now)),
     sentAt: async () => (await db.run(sentAt, {}))[0]?.at,
     sayAbsent: () =>
       decided(ledger, 'p', (payout, now) =>
-        recordAbsence(payout, {}, { askedAt: now, isPresenceChecked: true }, TABLE, now),
+        recordAbsence(payout, {}, { askedAt: now, isPresenceChecked: true }, PROMISING, now),
       ),
     cancel: () => cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger),
     /** The ledger loses all; Kafka keeps what `isKept` says. */

@@ -67,6 +67,15 @@ async function world(t: TestContext) {
       return (await Promise.allSettled(each)).map((one) => (one.status === 'rejected' ? one.reason : null))
     },
     intakeOn: (by: Database) => new Intake(deps(by)),
+    /** An intake that begins each of its transactions, by their number, after what `before` returns. */
+    intakeAfter(before: (nth: number) => Promise<unknown> | undefined) {
+      let begun = 0
+      const transaction: Database['transaction'] = async (name, work) => {
+        await before(++begun)
+        return ledger.db.transaction(name, work)
+      }
+      return { intake: new Intake(deps({ ...ledger.db, transaction })), begun: () => begun }
+    },
     transactions: () => transactions,
     states: async () => (await payoutsOf(ledger)).map(({ payoutId, state }) => `${payoutId} ${state}`).sort(),
     positions: async () => (await ledger.db.run(positions, {})).map(({ nextOffset }) => Number(nextOffset)),
@@ -85,25 +94,17 @@ test('what comes from several partitions at the same time is stored in one trans
 })
 
 test('what comes while a transaction runs waits for the next one, together', async (t) => {
-  const { process, transactions, states, db, intakeOn, ledger } = await world(t)
-  let begun = 0
+  const { process, transactions, states, intakeAfter } = await world(t)
   const over = Promise.withResolvers<void>()
-  const slow = intakeOn({
-    ...db,
-    transaction: async (name, work) => {
-      begun++
-      await over.promise
-      return ledger.db.transaction(name, work)
-    },
-  })
+  const { intake: slow, begun } = intakeAfter(() => over.promise)
   const first = process(0, {}, slow)
-  while (begun === 0) await new Promise(setImmediate)
+  while (begun() === 0) await new Promise(setImmediate)
   const others = [1, 2, 3].map((partition) => process(partition, {}, slow))
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
-  assert.equal(begun, 1)
+  assert.equal(begun(), 1)
   over.resolve()
   await Promise.all([first, ...others])
-  assert.deepEqual([begun, transactions(), await states()], [2, 0, QUEUED])
+  assert.deepEqual([begun(), transactions(), await states()], [2, 0, QUEUED])
 })
 
 test('a position that was set back fences the merchants, and holds up no other partition', async (t) => {
@@ -175,18 +176,11 @@ test('what the database refuses of one partition with an error of its own is tri
 })
 
 test('a slice that takes long holds up no other for longer than a moment', async (t) => {
-  const { process, db, intakeOn, states } = await world(t)
+  const { process, intakeAfter, states } = await world(t)
   const over = Promise.withResolvers<void>()
-  let begun = 0
-  const slow = intakeOn({
-    ...db,
-    transaction: async (name, work) => {
-      if (++begun === 1) await over.promise
-      return db.transaction(name, work)
-    },
-  })
+  const { intake: slow, begun } = intakeAfter((nth) => (nth === 1 ? over.promise : undefined))
   const first = process(0, {}, slow)
-  while (begun === 0) await new Promise(setImmediate)
+  while (begun() === 0) await new Promise(setImmediate)
   await Promise.all([1, 2, 3].map((partition) => process(partition, {}, slow)))
   assert.deepEqual(await states(), ['p1 queued', 'p2 queued', 'p3 queued'])
   over.resolve()
@@ -194,22 +188,16 @@ test('a slice that takes long holds up no other for longer than a moment', async
 })
 
 test('two slices that fail, and then take long alone, hold up no third', async (t) => {
-  const { process, db, intakeOn, states } = await world(t)
+  const { process, db, intakeAfter, states } = await world(t)
   const over = Promise.withResolvers<void>()
-  let begun = 0
-  const slow = intakeOn({
-    ...db,
-    transaction: async (name, work) => {
-      begun++
-      if (begun === 1 || begun === 3) await db.run(sql<object>`select 1 / 0`, {})
-      if (begun === 2 || begun === 4) await over.promise
-      return db.transaction(name, work)
-    },
+  const { intake: slow, begun } = intakeAfter((nth) => {
+    if (nth === 1 || nth === 3) return db.run(sql<object>`select 1 / 0`, {})
+    return nth <= 4 ? over.promise : undefined
   })
   const both: Promise<void>[] = []
   for (const partition of [0, 1]) {
     both.push(process(partition, {}, slow))
-    while (begun < 2 * both.length) await new Promise(setImmediate)
+    while (begun() < 2 * both.length) await new Promise(setImmediate)
   }
   await process(2, {}, slow)
   assert.deepEqual(await states(), ['p2 queued'])
