@@ -3,7 +3,7 @@ import { pause } from '../platform/running/lifecycle.ts'
 import { Pace } from './reconcile/pace.ts'
 
 /** The result of one query. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
-export type QueryResult = 'told' | 'not-yet' | 'silent'
+export type QueryResult = 'answered' | 'not-yet' | 'silent'
 
 export type EachQuery = {
   /** The next payouts to ask about, in the order of their ids, after the given one; '' is the beginning. */
@@ -45,7 +45,7 @@ export async function queryEach(asking: EachQuery): Promise<Ending> {
         if (done) return
         const result = await ask(payoutId)
         silence = result === 'silent' ? silence + 1 : 0
-        if (result !== 'told') unanswered++
+        if (result !== 'answered') unanswered++
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))

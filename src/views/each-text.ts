@@ -1,5 +1,5 @@
 /** So many payouts get a line each. */
-export const TOLD = 20
+export const LISTED = 20
 
 /** A line for each payout, the first ones in full; `others` sums up the rest. */
 export function eachText<Outcome extends { payoutId: string }>(
@@ -7,7 +7,7 @@ export function eachText<Outcome extends { payoutId: string }>(
   inWords: (outcome: Outcome) => string,
   others: (rest: readonly Outcome[]) => string,
 ): string {
-  const lines = outcomes.slice(0, TOLD).map((outcome) => `payout ${outcome.payoutId} ${inWords(outcome)}`)
-  const rest = outcomes.slice(TOLD)
+  const lines = outcomes.slice(0, LISTED).map((outcome) => `payout ${outcome.payoutId} ${inWords(outcome)}`)
+  const rest = outcomes.slice(LISTED)
   return [...lines, ...(rest.length > 0 ? [others(rest)] : [])].join('\n')
 }

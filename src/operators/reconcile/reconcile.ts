@@ -114,7 +114,7 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Querie
     waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
     async ask(payoutId) {
       const result = await askOne(run, payoutId, deps)
-      if (result !== 'told') {
+      if (result !== 'answered') {
         inVain.add(payoutId)
         if (result === 'silent') return result
         missing.add(result.missing)
@@ -122,7 +122,7 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Querie
       }
       inVain.delete(payoutId)
       deps.onProgress(++tally.asked, tally.listed)
-      return 'told'
+      return 'answered'
     },
   })
   const [finished] =
@@ -161,7 +161,7 @@ async function askOne(
   run: Reconciliation,
   payoutId: string,
   deps: AskDeps,
-): Promise<'told' | 'silent' | { missing: string }> {
+): Promise<'answered' | 'silent' | { missing: string }> {
   const { db, settle } = deps
   const { reconciliationId, merchantId } = run
   const read = () => here(db, merchantId, payoutId)
@@ -189,7 +189,7 @@ async function askOne(
     differences: json(differences) as string,
     settled,
   })
-  return 'told'
+  return 'answered'
 }
 
 /** A payout that moves during its query would differ from an answer about its earlier state. */

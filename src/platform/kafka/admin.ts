@@ -143,8 +143,8 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
           configNames: [LONGEST_TRANSACTION],
         })),
       })
-      const told = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
-      return told ? Number(told.configValue) : null
+      const limit = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
+      return limit ? Number(limit.configValue) : null
     },
 
     async lag(groupId, topics) {

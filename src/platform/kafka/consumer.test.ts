@@ -566,8 +566,8 @@ test('aborted transactions are skipped without a gap', async (t) => {
   await producer.connect()
   t.after(() => producer.disconnect())
   const store = new Store()
-  const told: string[] = []
-  consume(t, topic, store, { log: pino({ level: 'debug' }, { write: (line) => told.push(line) }) })
+  const logged: string[] = []
+  consume(t, topic, store, { log: pino({ level: 'debug' }, { write: (line) => logged.push(line) }) })
   const send = async (value: string, end: 'commit' | 'abort') => {
     const transaction = await producer.transaction()
     await transaction.send({ topic, messages: [{ key: 'k', value }] })
@@ -588,7 +588,7 @@ test('aborted transactions are skipped without a gap', async (t) => {
     [store.texts, store.epochs.map((epoch) => typeof epoch)],
     [['1', '2'], store.epochs.map(() => 'number')],
   )
-  assert.ok(!told.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
+  assert.ok(!logged.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
 })
 
 test('of overlapping transactions, the aborted ones are skipped, whichever ended first', async (t) => {

@@ -254,17 +254,17 @@ test('a payout keeps its own deadline; without one, the deadline counts from whe
     requested(request({ payoutId: 'soon' })),
   ])
   const rows = await ledger.db.run(terms, {})
-  const told = Object.fromEntries(rows.map(({ payoutId, ...row }) => [payoutId, row]))
-  assert.deepEqual([told.both?.notBefore, told.both?.deadline], [inAYear, inAYear + 60_000])
-  assert.partialDeepStrictEqual(told.late, {
+  const stored = Object.fromEntries(rows.map(({ payoutId, ...row }) => [payoutId, row]))
+  assert.deepEqual([stored.both?.notBefore, stored.both?.deadline], [inAYear, inAYear + 60_000])
+  assert.partialDeepStrictEqual(stored.late, {
     state: 'held',
     notBefore: inAYear,
     dueAt: inAYear,
     deadline: inAYear + usual,
   })
   for (const id of ['past', 'soon']) {
-    assert.equal(told[id]?.state, 'queued')
-    assert.equal(told[id]?.deadline, (told[id]?.acceptedAt ?? 0) + usual)
+    assert.equal(stored[id]?.state, 'queued')
+    assert.equal(stored[id]?.deadline, (stored[id]?.acceptedAt ?? 0) + usual)
   }
 })
 
@@ -555,8 +555,8 @@ test('two consumers of the same partition at once store each command once', asyn
 })
 
 test('a record that cannot be decoded, or is for an unknown merchant, is dead-lettered sealed, and the rest goes on', async (t) => {
-  const told: string[] = []
-  const log = pino({ level: 'warn' }, { write: (line) => told.push(line) })
+  const logged: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => logged.push(line) })
   const { take, requested, ledger, config } = await intake(t, { log })
   const garbage = Buffer.from('{"accountNo":"50100999988887"}')
   const unknownSchema = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])
@@ -581,10 +581,10 @@ test('a record that cannot be decoded, or is for an unknown merchant, is dead-le
   )
   assert.equal(Buffer.from(original.value, 'base64').toString(), garbage.toString())
 
-  assert.equal(told.length, 1)
-  const { topic, partition, count, reasons: why } = JSON.parse(told[0] ?? '')
+  assert.equal(logged.length, 1)
+  const { topic, partition, count, reasons: why } = JSON.parse(logged[0] ?? '')
   assert.deepEqual([topic, partition, count, why], [ledger.topics.commands, 0, 5, reasons])
-  assert.ok(!told[0]?.includes('50100'))
+  assert.ok(!logged[0]?.includes('50100'))
 })
 
 test('a record that the database itself refuses is dead-lettered alone', async (t) => {
@@ -850,7 +850,7 @@ test('every message about a payout carries the traceparent of its command, unles
   ]
 
   let taken = 0n
-  const told = new Map<string, string>()
+  const decoded = new Map<string, string>()
   for (const topic of [commands, events, results, anomalies]) await makeTopic(topic)
   const reader = readTopics({
     connection: kafka(),
@@ -869,7 +869,7 @@ test('every message about a payout carries the traceparent of its command, unles
       } else {
         const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')
         const message = `${record.key} ${type} ${headerText(record.headers, 'traceparent')}`
-        told.set(`${topic} ${record.offset}`, message)
+        decoded.set(`${topic} ${record.offset}`, message)
       }
     },
     log: silentLogger,
@@ -904,8 +904,8 @@ test('every message about a payout carries the traceparent of its command, unles
     'acme:untraced PayoutResult undefined',
     ...forbidden.map((_, i) => `acme:forbidden-${i} PayoutEvent undefined`),
   ]
-  await eventually('all messages read', () => told.size === expected.length)
-  assert.deepEqual([...told.values()].sort(), expected.sort())
+  await eventually('all messages read', () => decoded.size === expected.length)
+  assert.deepEqual([...decoded.values()].sort(), expected.sort())
 })
 
 test('a process whose settings lack the merchant applies a cancellation, but no request', async (t) => {

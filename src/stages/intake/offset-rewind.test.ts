@@ -51,8 +51,8 @@ describe('a ledger that has lost commands that it had stored', () => {
 
   async function mustHaveFenced(ledger: Ledger): Promise<void> {
     assert.deepEqual(await fenced(ledger), ALL)
-    const told = ALL.map((merchantId) => ({ merchantId, kind: 'ledger-set-back', times: 1 }))
-    assert.deepEqual(await ledger.db.run(anomalies, {}), told)
+    const expected = ALL.map((merchantId) => ({ merchantId, kind: 'ledger-set-back', times: 1 }))
+    assert.deepEqual(await ledger.db.run(anomalies, {}), expected)
     for (const merchantId of ALL)
       assert.match(
         (await lowerFence(merchantId, WHO, ledger)).kept ?? '',

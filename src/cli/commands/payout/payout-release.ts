@@ -8,7 +8,7 @@ import { tellPayout } from '../../../queries/payout-story.ts'
 import { requestText } from '../../../queries/request.ts'
 import { heldOfBatch } from '../../../queries/sql/holds.ts'
 import { visible } from '../../../text/text.ts'
-import { TOLD } from '../../../views/each-text.ts'
+import { LISTED } from '../../../views/each-text.ts'
 import { isReleased, releaseText } from '../../../views/release-text.ts'
 import { decide } from '../../decide.ts'
 import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
@@ -81,7 +81,7 @@ async function askedFor(
   { sealing }: Config,
 ): Promise<Map<string, string>> {
   const asked = new Map<string, string>()
-  for (const { payoutId } of outcomes.slice(0, TOLD)) {
+  for (const { payoutId } of outcomes.slice(0, LISTED)) {
     asked.set(payoutId, requestText(inLines(await tellPayout(db, { merchantId, payoutId }, sealing))))
   }
   return asked
