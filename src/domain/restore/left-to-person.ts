@@ -17,17 +17,17 @@ export function leftToPerson(
   lacked: readonly PublishedTransition[],
 ): PublishedTransition | null {
   if (payout.state === 'processing' || payout.state === 'review' || awaitsRefusal(payout)) return null
-  const told = transitions
+  const ordered = transitions
     .filter((each) => isOtherwise(payout, each) || lacked.some((one) => isSame(one, each)))
     .sort((a, b) => a.at - b.at || a.version - b.version)
-  const left = told.filter((each, place) => isForPerson(each) && !isDecided(each, told.slice(place + 1)))
+  const left = ordered.filter((each, place) => isForPerson(each) && !isDecided(each, ordered.slice(place + 1)))
   return left.findLast(isReview) ?? (awaitsRelease(payout) ? null : (left.at(-1) ?? null))
 }
 
 const isReview = ({ toState }: PublishedTransition): boolean => toState === 'review'
 
-const isForPerson = (told: PublishedTransition): boolean =>
-  isReview(told) || (told.toState === 'held' && isHoldReason(told.reason))
+const isForPerson = (transition: PublishedTransition): boolean =>
+  isReview(transition) || (transition.toState === 'held' && isHoldReason(transition.reason))
 
 /**
  * A person led out of it, or was asked the same again later, as a recovery does. If the next of these versions does not go on

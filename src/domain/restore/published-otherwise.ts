@@ -34,13 +34,13 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
   const others = ends.filter((end) => isOther(payout, end))
   const weighed = others.find((end) => isToWeigh(payout, end))
   return others.map((end) => {
-    const told = otherEndTold(payout, end)
-    if (end !== weighed) return { anomaly: told }
+    const report = otherEndReported(payout, end)
+    if (end !== weighed) return { anomaly: report }
     const after = {
       ...unsettled(payout, Math.max(end.version, highest)),
       ...(end.status === 'paid' && ofPublished(end)),
     }
-    return { anomaly: told, ...change(payout, after, 'OPERATOR', { note: told.detail }) }
+    return { anomaly: report, ...change(payout, after, 'OPERATOR', { note: report.detail }) }
   })
 }
 
@@ -63,7 +63,7 @@ const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): bool
   orderNo !== null &&
   !(state === 'paid' && version > end.version)
 
-export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
+export function otherEndReported(payout: Payout, end: PublishedEnd): Anomaly {
   // Without a UTR, only the orders show that there were two payments.
   const named = (one: OrderNames) =>
     `${areTwoPayments(payout, end) && one.utr === null ? `, order ${one.agentpayOrderId}` : ''}${withUtr(one.utr)}`
@@ -92,12 +92,12 @@ export function sentSince(
   const wasReported = payout.state === 'failed' && !payout.unreported
   if (isKnown && (wasReported || !since.some(showsOrder))) return null
   const detail = sentInWords(payout, last)
-  const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
-  if (payout.orderNo === null) return told
+  const report = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
+  if (payout.orderNo === null) return report
   // The lost attempt, if there was one, may be at any account.
   const lost = !isKnown && { accountId: null, turnedAway: true, agentpayOrderId: null }
   return {
-    ...told,
+    ...report,
     ...change(payout, { ...unsettled(payout, highest), ...lost }, 'OPERATOR', { note: detail }),
   }
 }

@@ -81,8 +81,8 @@ export const transitionIn = (message: PublishedMessage): PublishedTransition => 
 }
 
 /** The end in a message; null: it has none. */
-export function endIn({ fromState, state, isResult, ...told }: PublishedMessage): PublishedEnd | null {
-  return isEnd(state) ? { ...told, status: state, asEvent: !isResult, asResult: isResult } : null
+export function endIn({ fromState, state, isResult, ...rest }: PublishedMessage): PublishedEnd | null {
+  return isEnd(state) ? { ...rest, status: state, asEvent: !isResult, asResult: isResult } : null
 }
 
 /** Prefers the result to the event, because it has more fields. */
@@ -107,8 +107,8 @@ const transitionTo = ({ status, version, reason, evidence, at }: PublishedEnd): 
 /** Another state was published under its own version. The history of an old payout may no longer show that. */
 export const isOtherwise = (
   { state, version }: Pick<Payout, 'state' | 'version'>,
-  told: PublishedTransition,
-): boolean => told.version === version && told.toState !== state
+  transition: PublishedTransition,
+): boolean => transition.version === version && transition.toState !== state
 
 /** The same transition, as an event, as a result, or published again. Another ledger did the same at another time. */
 export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>

@@ -271,10 +271,10 @@ function attemptsIn(submitted: Published['submitted'], lost: readonly PublishedT
  */
 function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decision {
   const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost and cannot take over`
-  const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
+  const report = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   // A payment that was published shows an order, which may be another than the known one.
   const there = end.status === 'paid' ? withOrderBesides(payout) : payout
-  const moved = (after: Payout) => ({ ...told, ...change(payout, after, 'OPERATOR', { note: detail }) })
+  const moved = (after: Payout) => ({ ...report, ...change(payout, after, 'OPERATOR', { note: detail }) })
   const { state, reason, version } = payout
   if (state === 'processing' || (state === 'review' && reason === END_PUBLISHED))
     return moved(isOtherwise ? { ...there, version: version + 1 } : there)

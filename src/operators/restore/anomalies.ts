@@ -13,7 +13,7 @@ import { topicKey } from '../../messages/messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { demandReadable, type Readable } from '../../platform/registry/codec.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
-import { keepTold, ordersShown, showPayins } from './sql/anomalies.ts'
+import { keepPublished, ordersShown, showPayins } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
 type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
@@ -38,15 +38,15 @@ export async function recallAnomalies(
   const unseen = new Map<string, AnomalyRecord>()
   let lost = 0
   async function keep(): Promise<void> {
-    const told = [...unseen]
+    const published = [...unseen]
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([anomalyId, { mchOrderNo: orderNo, evidence: source, occurredAt: at, ...anomaly }]) => ({
         ...{ ...anomaly, anomalyId, orderNo, source, at },
       }))
     unseen.clear()
-    if (told.length === 0) return
+    if (published.length === 0) return
     const kept = await readBack(db, async (tx) => {
-      const back = await tx.run(keepTold, { told })
+      const back = await tx.run(keepPublished, { published })
       const about = back.flatMap(({ merchantId, payoutId }) =>
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )
@@ -64,9 +64,9 @@ export async function recallAnomalies(
   }
   await readTopic(topics.anomalies, async ({ key, value }) => {
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-    const { id, told } = publishedAnomaly(demandReadable(await codec.decode(value), topics.anomalies))
-    if (!merchantIds.includes(told.merchantId) || told.detail === BEYOND) return
-    unseen.set(id, told)
+    const { id, published } = publishedAnomaly(demandReadable(await codec.decode(value), topics.anomalies))
+    if (!merchantIds.includes(published.merchantId) || published.detail === BEYOND) return
+    unseen.set(id, published)
     if (unseen.size >= PAGE) await keep()
   })
   await keep()
@@ -74,10 +74,10 @@ export async function recallAnomalies(
 }
 
 /** An anomaly as the topic has it, with its id. */
-export function publishedAnomaly({ value }: Readable): { id: string; told: AnomalyRecord } {
-  const told = value as AnomalyRecord
-  const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = told
-  return { id: anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), told }
+export function publishedAnomaly({ value }: Readable): { id: string; published: AnomalyRecord } {
+  const published = value as AnomalyRecord
+  const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = published
+  return { id: anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), published }
 }
 
 /** Of those that are open. One that waits goes to a person. */

@@ -65,7 +65,7 @@ export async function conclude(
     const { merchantId, payoutId } = payout
     await tx.run(keepFound, { merchantId, payoutId, round: fence.round, found: after.state })
     await tellResult(tx, after, ledger)
-    return 'told'
+    return 'answered'
   })
 }
 
@@ -104,7 +104,7 @@ async function concludeAbsence(
   if (!kept?.believed) return 'not-yet'
   await tellResult(tx, payout, ledger)
   await storeDecisions(tx, ledger, await absent(tx, payout, exchange, where, kept.sent))
-  return 'told'
+  return 'answered'
 }
 
 function foundAbsent(payout: Payout, { lacking }: Whereabouts): RecoveryFinding {
@@ -132,9 +132,9 @@ async function absent(
   const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
   const lost = mayBeAlive ? { accountId: had ? null : where.accountId } : null
   // The person who decides about it wants to know that the gateway has no such order.
-  const told = applyAbsenceAfterRestore(payout, lost, exchange, where.queryPolicy)
-  if (where.lacking === null) return [told]
-  return [told, leftUnasked('change' in told ? told.change.after : payout, where)]
+  const concluded = applyAbsenceAfterRestore(payout, lost, exchange, where.queryPolicy)
+  if (where.lacking === null) return [concluded]
+  return [concluded, leftUnasked('change' in concluded ? concluded.change.after : payout, where)]
 }
 
 /**

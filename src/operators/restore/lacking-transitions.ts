@@ -20,16 +20,16 @@ const PAGE = 2_000
  */
 export async function lackedOf<Each extends PassedTransition>(
   db: Runs,
-  told: readonly Each[],
+  transitions: readonly Each[],
 ): Promise<Each[]> {
-  if (told.length === 0) return []
-  const published = told.map(({ merchantId, payoutId, transition }) => ({
+  if (transitions.length === 0) return []
+  const published = transitions.map(({ merchantId, payoutId, transition }) => ({
     merchantId,
     payoutId,
     ...transition,
   }))
   const places = await db.run(notOwn, { published })
-  return places.map(({ place }) => told[place - 1] as Each)
+  return places.map(({ place }) => transitions[place - 1] as Each)
 }
 
 /** What was published of a locked payout under versions that the ledger has since used otherwise, in order. */
@@ -39,10 +39,10 @@ export async function passedBy(
   published: Published,
 ): Promise<PublishedTransition[]> {
   const { merchantId, payoutId, version } = payout
-  const told = transitionsOf(published)
+  const transitions = transitionsOf(published)
     .filter((transition) => transition.version <= version)
     .map((transition) => ({ merchantId, payoutId, transition }))
-  const lacked = await lackedOf(tx, told)
+  const lacked = await lackedOf(tx, transitions)
   return lacked.map(({ transition }) => transition).sort((a, b) => a.version - b.version)
 }
 
@@ -57,16 +57,16 @@ export class Passed {
     this.#onLacked = onLacked
   }
 
-  async note(told: PassedTransition): Promise<void> {
-    this.#unseen.push(told)
+  async note(passed: PassedTransition): Promise<void> {
+    this.#unseen.push(passed)
     if (this.#unseen.length >= PAGE) await this.compare()
   }
 
   /** Compares the rest, once everything was read. */
   async compare(): Promise<void> {
-    const told = this.#unseen
+    const transitions = this.#unseen
     this.#unseen = []
-    for (const { transition, ...key } of await lackedOf(this.#ledger.db, told))
+    for (const { transition, ...key } of await lackedOf(this.#ledger.db, transitions))
       this.#onLacked(key, transition)
   }
 }

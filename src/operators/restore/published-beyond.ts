@@ -52,16 +52,16 @@ export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps
 type PublishedState = PayoutKey & { transition: PublishedTransition }
 
 function versions(db: Database): Comparison {
-  let told: PublishedState[] = []
+  let read: PublishedState[] = []
   return {
-    size: () => told.length,
+    size: () => read.length,
     note(record) {
       const { merchantId, payoutId } = record.value as PayoutKey
-      told.push({ merchantId, payoutId, transition: transitionIn(messageIn(record)) })
+      read.push({ merchantId, payoutId, transition: transitionIn(messageIn(record)) })
     },
     async lacking() {
-      const page = told
-      told = []
+      const page = read
+      read = []
       const highest = new Map<string, PublishedState>()
       for (const each of page) {
         const known = highest.get(keyOf(each))
@@ -78,16 +78,16 @@ function versions(db: Database): Comparison {
 }
 
 function anomalies(db: Database): Comparison {
-  const told = new Map<string, { anomalyId: string; merchantId: string }>()
+  const read = new Map<string, { anomalyId: string; merchantId: string }>()
   return {
-    size: () => told.size,
+    size: () => read.size,
     note(record) {
-      const { id, told: anomaly } = publishedAnomaly(record)
-      if (anomaly.detail !== BEYOND) told.set(id, { anomalyId: id, merchantId: anomaly.merchantId })
+      const { id, published: anomaly } = publishedAnomaly(record)
+      if (anomaly.detail !== BEYOND) read.set(id, { anomalyId: id, merchantId: anomaly.merchantId })
     },
     async lacking() {
-      const page = [...told.values()]
-      told.clear()
+      const page = [...read.values()]
+      read.clear()
       const [lacked] = await db.run(lacksAnomaly, { anomalies: page })
       return lacked ? `anomaly ${lacked.anomalyId} was published, and the ledger does not have it` : null
     },

@@ -124,14 +124,14 @@ async function* openOf(merchantId: string, { db }: Ledger) {
 
 export function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
   const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as PublishedRecord
-  const told = {
+  const common = {
     ...{ version, evidence, orderNo: mchOrderNo, amount: paise(amount), currency, at: occurredAt },
     isResult: name !== 'in.payoutd.PayoutEvent',
   }
-  if (!told.isResult) {
+  if (!common.isResult) {
     const { fromState, toState, reason } = value as Event
     const states = { fromState: fromState === null ? null : stateIn(fromState), state: stateIn(toState) }
-    return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
+    return { ...common, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
   }
   // A returned payout was paid, and a PayoutReversed has neither a status nor a fee.
   const {
@@ -145,7 +145,7 @@ export function messageIn({ name, value }: { name: string; value: unknown }): Pu
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
   return {
-    ...{ ...told, ...details, fromState: null, state: stateIn(status), reason, at: paidAt ?? told.at },
+    ...{ ...common, ...details, fromState: null, state: stateIn(status), reason, at: paidAt ?? common.at },
     fee: fee === null ? null : paise(fee),
   }
 }

@@ -124,8 +124,8 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
   const { listed, asked } = counted ?? { listed: 0, asked: 0 }
   if (signal.aborted) return 'interrupted'
   if (asked === listed) return 'all-asked'
-  let told = asked
-  onProgress(told, listed)
+  let answered = asked
+  onProgress(answered, listed)
   return queryEach({
     ...deps,
     // One more: the first pass may come before the presence check.
@@ -137,9 +137,9 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
       if (!payout || payout.orderNo === null)
         throw new Error(`payout ${payoutKey({ merchantId, payoutId })} was listed and is gone`)
       const said = await askAccounts(payout, payout.orderNo, deps, db)
-      const heard = await conclude(payout, said, raised, deps)
-      if (heard === 'told') onProgress(++told, listed)
-      return heard
+      const result = await conclude(payout, said, raised, deps)
+      if (result === 'answered') onProgress(++answered, listed)
+      return result
     },
   })
 }

@@ -2,7 +2,7 @@ import type { Instant } from '../../../domain/instant.ts'
 import type { Anomaly } from '../../../domain/payout/payout.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type ToldAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
+type PublishedAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
 
 /**
  * The payouts of which the gateway showed an order by a signed statement, also by one that settled nothing, or that came when the
@@ -54,18 +54,18 @@ export const lacksAnomaly = sql<
   limit 1`
 
 /** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
-export const keepTold = sql<
-  { told: readonly ToldAnomaly[] },
+export const keepPublished = sql<
+  { published: readonly PublishedAnomaly[] },
   { merchantId: string; payoutId: string | null; anomalyId: string }
 >`
   insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, at)
   select merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, to_timestamp(at / 1000)
   from ${{
-    rows: 'told',
+    rows: 'published',
     columns: {
       ...{ merchantId: 'text', anomalyId: 'uuid', payoutId: 'text', orderNo: 'text', kind: 'text' },
       ...{ detail: 'text', source: 'text', at: 'float8' },
     },
-  }} told
+  }} published
   on conflict do nothing
   returning merchant_id, payout_id, anomaly_id`
