@@ -202,17 +202,17 @@ export async function lostLedger(t: TestContext) {
         return (decoded.value as { occurredAt: number }).occurredAt
       })
     },
-    async told() {
-      const told: string[] = []
+    async publishedLines() {
+      const lines: string[] = []
       for (const { topic, value } of await db.run(outbox, {})) {
         const decoded = await codec.decode(value)
         assert.ok(decoded.kind === 'decoded')
         const { version, status, fromState, toState, errors } = decoded.value as Record<string, unknown>
         const rules = ((errors ?? []) as { rule: string }[]).map(({ rule }) => rule)
-        if (topic === ledger.topics.events) told.push(`${fromState} to ${toState} v${version}`)
-        if (topic === ledger.topics.results) told.push([status, `v${version}`, ...rules].join(' '))
+        if (topic === ledger.topics.events) lines.push(`${fromState} to ${toState} v${version}`)
+        if (topic === ledger.topics.results) lines.push([status, `v${version}`, ...rules].join(' '))
       }
-      return told
+      return lines
     },
   }
   return world

@@ -20,7 +20,9 @@ export function leftToPerson(
   const ordered = transitions
     .filter((each) => isOtherwise(payout, each) || lacked.some((one) => isSame(one, each)))
     .sort((a, b) => a.at - b.at || a.version - b.version)
-  const left = ordered.filter((each, place) => isForPerson(each) && !isDecided(each, ordered.slice(place + 1)))
+  const left = ordered.filter(
+    (each, place) => isForPerson(each) && !isDecided(each, ordered.slice(place + 1)),
+  )
   return left.findLast(isReview) ?? (awaitsRelease(payout) ? null : (left.at(-1) ?? null))
 }
 

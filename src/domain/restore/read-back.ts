@@ -9,7 +9,7 @@ import { DOUBT } from '../payout/several-orders.ts'
 import { endedUnpaid, isEnd } from '../payout/states.ts'
 import { anomaly, become, change, wasNeverSent } from '../payout/transition.ts'
 import { leftToPerson } from './left-to-person.ts'
-import { END_PUBLISHED, ofPublished, otherEndTold, publishedAs, withUtr } from './published-otherwise.ts'
+import { END_PUBLISHED, ofPublished, otherEndReported, publishedAs, withUtr } from './published-otherwise.ts'
 import {
   isOfAttempt,
   lackedEnds,
@@ -112,7 +112,7 @@ export function readBackStory(
   const sent = attempt > payout.attempt && !cameToNothing(unknown)
   const isOtherwise = isOtherwisePublished(known, published)
   if (end) {
-    const others = ends.slice(1).map((each) => ({ anomaly: otherEndTold(known, each) }))
+    const others = ends.slice(1).map((each) => ({ anomaly: otherEndReported(known, each) }))
     return { ...read, after: known, sent, doubts: [inDoubt(known, end, isOtherwise), ...others] }
   }
   // If it waits although it was sent, or is to be refused, payoutd publishes it after it has asked the gateway.

@@ -13,9 +13,9 @@ test('a payout that was paid and published as paid stays paid, whatever rules ap
   const published = await lost.lose()
   await lost.raise()
   await lost.readAgain()
-  assert.deepEqual([await lost.now(), await lost.told()], [['held 0 0'], []])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['held 0 0'], []])
   await lost.recover(published, HAS_IT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], []])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['paid 4 1'], []])
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
 
@@ -26,7 +26,10 @@ test('a payout that was published as under way ends as the gateway reports', asy
   await lost.raise()
   await lost.readAgain()
   await lost.recover(published, HAS_IT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], ['HELD to PAID v4', 'PAID v4']])
+  assert.deepEqual(
+    [await lost.now(), await lost.publishedLines()],
+    [['paid 4 1'], ['HELD to PAID v4', 'PAID v4']],
+  )
 })
 
 test('a payout that was published as sent, but that the gateway does not have, goes to review', async (t) => {
@@ -36,7 +39,7 @@ test('a payout that was published as sent, but that the gateway does not have, g
   await lost.raise()
   await lost.readAgain()
   await lost.recover(published, ABSENT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['review 4 1'], ['HELD to REVIEW v4']])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['review 4 1'], ['HELD to REVIEW v4']])
 })
 
 test('a payout that the gateway has, but that was never published, is not rejected', async (t) => {
@@ -44,7 +47,10 @@ test('a payout that the gateway has, but that was never published, is not reject
   await lost.raise()
   await lost.readAgain()
   await lost.recover([], HAS_IT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['paid 1 1'], ['null to PAID v1', 'PAID v1']])
+  assert.deepEqual(
+    [await lost.now(), await lost.publishedLines()],
+    [['paid 1 1'], ['null to PAID v1', 'PAID v1']],
+  )
 })
 
 test('payoutd keeps what the gateway reports before the recovery, and asks about it', async (t) => {
@@ -62,7 +68,7 @@ test('a payout that was never sent is rejected and published like any other, onc
   await lost.raise()
   await lost.readAgain()
   await lost.recover([], ABSENT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], REJECTED])
 })
 
 test('a payout that was published as rejected before is not published again', async (t) => {
@@ -72,7 +78,7 @@ test('a payout that was published as rejected before is not published again', as
   await lost.raise()
   await lost.readAgain()
   await lost.recover(published, ABSENT)
-  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], []])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], []])
 })
 
 for (const whenRead of ['before the recovery', 'while it runs'])
@@ -84,7 +90,10 @@ for (const whenRead of ['before the recovery', 'while it runs'])
     await lost.raise()
     if (isBefore) await lost.readAgain()
     await lost.recover(published, ABSENT, { listed: async () => (isBefore ? undefined : lost.readAgain()) })
-    assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], ['REJECTED v1 maximum']])
+    assert.deepEqual(
+      [await lost.now(), await lost.publishedLines()],
+      [['rejected 1 0'], ['REJECTED v1 maximum']],
+    )
   })
 
 test('a payout that was published as queued and never sent is rejected under a version of its own', async (t) => {
@@ -95,7 +104,7 @@ test('a payout that was published as queued and never sent is rejected under a v
   await lost.readAgain()
   await lost.recover(published, ABSENT)
   assert.deepEqual(
-    [await lost.now(), await lost.told()],
+    [await lost.now(), await lost.publishedLines()],
     [['rejected 2 0'], ['HELD to REJECTED v2', 'REJECTED v2 maximum']],
   )
 })
@@ -103,14 +112,14 @@ test('a payout that was published as queued and never sent is rejected under a v
 test('a command that arrives while payoutd asks the gateway is rejected when the fence comes down, also when a person vouches that nothing was lost', async (t) => {
   const lost = await lostLedger(t)
   await lost.recover([], ABSENT, { asked: () => lost.readAgain() })
-  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], REJECTED])
   await lost.lose()
   const failover = { by: BY_PAYOUTD, reason: 'a failover', oneStep: true }
   const server = { systemIdentifier: '1', timeline: 2n }
   await lost.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...failover })
   await lost.readAgain()
   assert.deepEqual(await lowerFence('acme', WHO, lost.ledger), { merchantId: 'acme', kept: null })
-  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+  assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], REJECTED])
 })
 
 test('an order that the gateway reported before its command arrived is not rejected', async (t) => {

@@ -46,10 +46,10 @@ for (const [end, fail] of [
     await lost.sendAs2()
     await lost.recover()
     assert.deepEqual(await lost.state(), ['paid', null])
-    const after = [await lost.now(), await lost.told(), await anomaliesOf(lost.ledger)]
+    const after = [await lost.now(), await lost.publishedLines(), await anomaliesOf(lost.ledger)]
     assert.deepEqual(after.at(-1), ['end-published'])
     await lost.recover()
-    assert.deepEqual([await lost.now(), await lost.told(), await anomaliesOf(lost.ledger)], after)
+    assert.deepEqual([await lost.now(), await lost.publishedLines(), await anomaliesOf(lost.ledger)], after)
   })
 
 for (const [how, lostAnswer, since] of [
@@ -371,7 +371,7 @@ for (const end of ['success', 'failed'] as const)
     await lost.read()
     await lost.recover(UNDER_WAY)
     await lost.callBack({ ...AP1, status: end })
-    const all = async () => [await lost.now(), await lost.told(), await anomaliesOf(lost.ledger)]
+    const all = async () => [await lost.now(), await lost.publishedLines(), await anomaliesOf(lost.ledger)]
     const before = await all()
     await lost.db.run(sql<object>`delete from history`, {})
     assert.equal(await lost.beyond(), null)

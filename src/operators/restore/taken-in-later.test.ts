@@ -46,7 +46,10 @@ describe('a payout whose command arrives after a recovery that did not know it i
     const lost = await lostLedger(t)
     await lost.send()
     await replayed(lost, await lost.lose())
-    assert.deepEqual([await lost.now(), await lost.told()], [['review 4 1'], ['QUEUED to REVIEW v4']])
+    assert.deepEqual(
+      [await lost.now(), await lost.publishedLines()],
+      [['review 4 1'], ['QUEUED to REVIEW v4']],
+    )
     assert.deepEqual([await anomaliesOf(lost.ledger), await brokenVersions(lost.ledger)], [[], []])
     await lost.recover([], HAS_IT)
     assert.deepEqual(await lost.now(), ['paid 5 1'])
@@ -56,7 +59,10 @@ describe('a payout whose command arrives after a recovery that did not know it i
     const lost = await lostLedger(t)
     await lost.read()
     await replayed(lost, await lost.lose())
-    assert.deepEqual([await lost.now(), await lost.told()], [['review 2 0'], ['QUEUED to REVIEW v2']])
+    assert.deepEqual(
+      [await lost.now(), await lost.publishedLines()],
+      [['review 2 0'], ['QUEUED to REVIEW v2']],
+    )
   })
 
   test('a payout that was published as paid is paid, with its original time, and nothing is published again', async (t) => {
@@ -66,7 +72,7 @@ describe('a payout whose command arrives after a recovery that did not know it i
     const paid = await lost.db.run(times, {})
     assert.ok(paid[0]?.paidAt)
     await replayed(lost, await lost.lose())
-    assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], []])
+    assert.deepEqual([await lost.now(), await lost.publishedLines()], [['paid 4 1'], []])
     assert.deepEqual(await lost.db.run(times, {}), paid)
   })
 
@@ -75,7 +81,7 @@ describe('a payout whose command arrives after a recovery that did not know it i
     await lost.read()
     await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
     await replayed(lost, await lost.lose())
-    assert.deepEqual([await lost.now(), await lost.told()], [['cancelled 2 0'], []])
+    assert.deepEqual([await lost.now(), await lost.publishedLines()], [['cancelled 2 0'], []])
   })
 
   for (const missing of ['events', 'results']) {
@@ -90,7 +96,7 @@ describe('a payout whose command arrives after a recovery that did not know it i
         published.filter(({ topic }) => topic !== lost.ledger.topics[missing as 'events' | 'results']),
       )
       assert.deepEqual(await lost.now(), ['paid 4 1'])
-      assert.equal((await lost.told()).length, 1)
+      assert.equal((await lost.publishedLines()).length, 1)
       assert.deepEqual(await lost.timesTold(), [at.at(-1)])
     })
   }
@@ -99,11 +105,11 @@ describe('a payout whose command arrives after a recovery that did not know it i
     const lost = await lostLedger(t)
     await lost.send()
     await replayed(lost, await lost.lose(), lost.readAgain)
-    assert.deepEqual([await lost.now(), await lost.told()], [['review 4 1'], ['HELD to REVIEW v4']])
+    assert.deepEqual([await lost.now(), await lost.publishedLines()], [['review 4 1'], ['HELD to REVIEW v4']])
     await lost.lose()
     await lost.readAgain()
     await replayed(lost, await lost.lose(), lost.readAgain)
-    assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], []])
+    assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], []])
   })
 
   test('a payout whose amount differs from what was published as paid is an anomaly, and is not sent', async (t) => {
@@ -179,12 +185,15 @@ test('a payout that waits under a version that was published as something else i
   await lost.raise()
   await lost.read('later')
   await lost.read('earlier')
-  const before = (await lost.told()).length
+  const before = (await lost.publishedLines()).length
   await lost.recover(published, ABSENT)
-  assert.deepEqual((await lost.told()).slice(before).sort(), ['HELD to HELD v2', 'QUEUED to HELD v2'])
+  assert.deepEqual((await lost.publishedLines()).slice(before).sort(), [
+    'HELD to HELD v2',
+    'QUEUED to HELD v2',
+  ])
   assert.deepEqual(await brokenVersions(lost.ledger), [])
   await lost.recover(published, ABSENT)
-  assert.equal((await lost.told()).length, before + 2)
+  assert.equal((await lost.publishedLines()).length, before + 2)
 })
 
 describe('a payout that was published, but whose command is gone from Kafka too,', () => {

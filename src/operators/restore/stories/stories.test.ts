@@ -178,7 +178,11 @@ async function nothingBeyond({ lost }: SetBackStory): Promise<void> {
 async function recoverTwiceMore(story: SetBackStory): Promise<void> {
   const { lost } = story
   const all = async () => ({
-    ...{ payout: await lost.now(), published: await lost.told(), anomalies: await story.anomalies() },
+    ...{
+      payout: await lost.now(),
+      published: await lost.publishedLines(),
+      anomalies: await story.anomalies(),
+    },
   })
   await story.recover()
   await obeysRules(story)
