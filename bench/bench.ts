@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { IMPLEMENTATIONS, implementationOf } from './implementations.ts'
-import { table } from './report.ts'
+import { report } from './report.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
 import { onFreshServers } from './servers.ts'
@@ -50,7 +50,7 @@ async function bench({ contenders, latency, dir, ...rest }: BenchOptions): Promi
   })
   const conditions = { ...settings, settleMs: SETTLE_MS, steady: STEADY }
   const file = await keepResults('bench', at, { settings: conditions, runs })
-  console.log(`\n${table(runs)}\n\nraw numbers: ${file}`)
+  console.log(`\n${report(runs)}\n\nraw numbers: ${file}`)
 }
 
 function count(text: string): number {

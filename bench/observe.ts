@@ -17,6 +17,8 @@ const POLL_MS = 50
 /** One payout as seen from outside; times in ms since the epoch. */
 export type Observed = {
   payoutId: string
+  /** When each state was stored, by its event, under the state's name there. */
+  states: ReadonlyMap<string, number>
   /** When the gateway accepted the order, and when its callback was due, by the gateway's own books. */
   appliedAt: number
   calledBackAt: number
@@ -25,6 +27,13 @@ export type Observed = {
 }
 
 type Result = { payoutId: string; orderNo: string; resultAt: number }
+
+/** `firstAt`: when the first event was appended. `statesOf`: the times of each payout's states. */
+export type Events = {
+  firstAt: number
+  statesOf: ReadonlyMap<string, ReadonlyMap<string, number>>
+  messages: number
+}
 
 /** What Kafka shows of a contender, without asking it. */
 export interface Observer {
@@ -35,8 +44,8 @@ export interface Observer {
    * a payout is not paid.
    */
   readResults(expected: number): Promise<{ results: Result[]; repeats: number }>
-  /** When the first event was appended. */
-  firstEventAt(): Promise<number>
+  /** What the events say, and how many results, events and anomalies there are. */
+  readEvents(): Promise<Events>
   close(): Promise<void>
 }
 
@@ -97,15 +106,23 @@ export async function openObserver(config: Config, log: Logger): Promise<Observe
       return { results: [...results.values()], repeats }
     },
 
-    async firstEventAt() {
+    async readEvents() {
       const total = await count(topics.events)
+      const statesOf = new Map<string, Map<string, number>>()
       let seen = 0
-      let first = Number.POSITIVE_INFINITY
-      await read(topics.events, async ({ timestamp }) => {
-        first = Math.min(first, timestamp)
+      let firstAt = Number.POSITIVE_INFINITY
+      await read(topics.events, async ({ value, timestamp }) => {
+        firstAt = Math.min(firstAt, timestamp)
+        const decoded = await codec.decode(value)
+        if (decoded.kind !== 'decoded') throw new Error(`an event cannot be read: ${decoded.reason}`)
+        const { payoutId, toState, occurredAt } = decoded.value as EventRecord
+        const states = statesOf.get(payoutId) ?? new Map<string, number>()
+        if (!states.has(toState)) states.set(toState, Number(occurredAt))
+        statesOf.set(payoutId, states)
         return ++seen === total
       })
-      return first
+      const others = await Promise.all([topics.results, topics.anomalies].map(count))
+      return { firstAt, statesOf, messages: others.reduce((sum, each) => sum + each, total) }
     },
 
     close: () => admin.disconnect().finally(() => ended.abort()),
@@ -113,12 +130,17 @@ export async function openObserver(config: Config, log: Logger): Promise<Observe
 }
 
 type ResultRecord = { payoutId: string; mchOrderNo: string; status: string }
+type EventRecord = { payoutId: string; toState: string; occurredAt: number | bigint }
 
 /**
- * Adds to each result what the gateway's books in `stateFile` say about its order; the gateway must have stopped.
- * Throws unless it paid each exactly once and has no other order.
+ * Adds to each result what its events say, and what the gateway's books in `stateFile` say about its order; the gateway must have
+ * stopped. Throws unless it paid each exactly once and has no other order.
  */
-export function compareWithBooks(results: readonly Result[], stateFile: string): Observed[] {
+export function compareWithBooks(
+  results: readonly Result[],
+  { statesOf }: Pick<Events, 'statesOf'>,
+  stateFile: string,
+): Observed[] {
   const orders = readOrders(stateFile)
   if (orders.size !== results.length)
     throw new Error(`${results.length} payouts have a result, and the gateway has ${orders.size} orders`)
@@ -126,7 +148,9 @@ export function compareWithBooks(results: readonly Result[], stateFile: string):
     const order = orders.get(orderNo)
     if (order?.timesPaid !== 1) throw new Error(`${payoutId} was paid ${order?.timesPaid ?? 0} times`)
     const { appliedAt, calledBackAt } = order
-    return { payoutId, appliedAt, calledBackAt, resultAt }
+    const states = statesOf.get(payoutId)
+    if (!states) throw new Error(`${payoutId} has a result and no event`)
+    return { payoutId, states, appliedAt, calledBackAt, resultAt }
   })
 }
 

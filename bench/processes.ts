@@ -27,6 +27,12 @@ export function peakMemoryMb(pid: number): number | null {
   return kilobytes === undefined ? null : Number(kilobytes) / 1024
 }
 
+/** How often a process has read or written, files and sockets, from its start; 0 if it is gone (proc_pid_io(5)). */
+export function readsAndWrites(pid: number): number {
+  const counts = (read(`/proc/${pid}/io`) ?? '').matchAll(/^sysc[rw]: (\d+)$/gm)
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
 /** Null if the process has ended meanwhile. */
 function read(file: string): string | null {
   try {

@@ -1,9 +1,12 @@
+import path from 'node:path'
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { end } from '../devkit/local/servers/server.ts'
+import { topicNames } from '../src/messages/topics.ts'
+import { countDatabaseWork, topicBytes } from './costs.ts'
 import { type Implementation, implementationOf } from './implementations.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
-import { cpuSeconds, peakMemoryMb } from './processes.ts'
+import { cpuSeconds, peakMemoryMb, readsAndWrites } from './processes.ts'
 import type { BenchServers } from './servers.ts'
 import { type BenchSettings, STEADY } from './settings.ts'
 import { percentile } from './statistics.ts'
@@ -24,11 +27,24 @@ export type Measurement = {
   peakMemoryMb: number
   /** Results published more than once, which is allowed. */
   repeats: number
+  /** For each payout of the backlog, and in rows by table. `messages` and their bytes are of all payouts of the run. */
+  perPayout: {
+    commits: number
+    fsyncs: number
+    walBytes: number
+    rows: Record<string, number>
+    readsAndWrites: number
+    messages: number
+    messageBytes: number
+  }
   /** While it works off the backlog: from the moment a callback was due to its result on Kafka. */
-  backlog: { callbackToResult: Spread }
-  /** Under the steady load. */
-  steady: { commandToApply: Spread; callbackToResult: Spread }
+  backlog: { callbackToResult: Spread; legs: Legs }
+  /** Under each steady load. */
+  steady: { perSecond: number; commandToApply: Spread; callbackToResult: Spread; legs: Legs }[]
 }
+
+/** The ways of a payout, one after the other. A state counts as stored from the beginning of its transaction. */
+export type Legs = Record<keyof typeof LEGS, Spread>
 
 /** Lets one contender work off a backlog and then a steady load, on its own database and topics. */
 export async function run(
@@ -60,34 +76,63 @@ async function measure(
   const backlog = await load.backlog(settings.payouts)
 
   const workers = await implementation.start(spawn)
+  const pids = workers.map(({ pid }) => pid)
   const before = cpuOf(workers, sandbox, servers)
+  const databaseWork = await countDatabaseWork(config.databaseUrl)
+  const calls = sum(pids.map(readsAndWrites))
   await observer.results(backlog.size)
   const cpu = per10000(difference(cpuOf(workers, sandbox, servers), before), backlog.size)
+  const perPayout = (count: number) => count / backlog.size
+  const callsEach = perPayout(sum(pids.map(readsAndWrites)) - calls)
+  const { rows, ...work } = await databaseWork()
 
-  const steady = await load.steady(STEADY)
-  await observer.results(backlog.size + steady.size)
-  const peak = Math.max(...workers.map(({ pid }) => peakMemoryMb(pid) ?? 0))
+  const loads = []
+  let total = backlog.size
+  for (const each of STEADY) {
+    const sent = await load.steady(each)
+    total += sent.size
+    loads.push({ ...each, sent })
+    await observer.results(total)
+  }
+  const peak = Math.max(...pids.map((pid) => peakMemoryMb(pid) ?? 0))
 
-  const { results, repeats } = await observer.readResults(backlog.size + steady.size)
+  const { results, repeats } = await observer.readResults(total)
   for (const worker of workers) await end(worker, 'SIGTERM')
   await end(sandbox, 'SIGTERM')
-  const payouts = compareWithBooks(results, stateFile)
-  const startedAt = await observer.firstEventAt()
+  const events = await observer.readEvents()
+  const payouts = compareWithBooks(results, events, stateFile)
+  const { commands, ...published } = topicNames(config.topicPrefix)
+  const kafkaData = path.join(path.dirname(servers.data), 'kafka')
+  const bytes = await Promise.all(Object.values(published).map((topic) => topicBytes(kafkaData, topic)))
   await load.close()
   await observer.close()
   const ofBacklog = payouts.filter(({ payoutId }) => backlog.has(payoutId))
-  const ofSteady = payouts.filter(({ payoutId }) => steady.has(payoutId))
   const endedAt = ofBacklog.reduce((last, { resultAt }) => Math.max(last, resultAt), 0)
   return {
-    payoutsPerSecond: backlog.size / ((endedAt - startedAt) / 1_000),
+    payoutsPerSecond: backlog.size / ((endedAt - events.firstAt) / 1_000),
     cpu,
     peakMemoryMb: peak,
     repeats,
-    backlog: { callbackToResult: spread(ofBacklog.map(callbackToResult)) },
-    steady: {
-      commandToApply: spread(ofSteady.map((payout) => commandToApply(payout, steady))),
-      callbackToResult: spread(ofSteady.map(callbackToResult)),
+    perPayout: {
+      ...{
+        commits: perPayout(work.commits),
+        fsyncs: perPayout(work.fsyncs),
+        walBytes: perPayout(work.walBytes),
+      },
+      rows: Object.fromEntries(Object.entries(rows).map(([table, count]) => [table, perPayout(count)])),
+      readsAndWrites: callsEach,
+      ...{ messages: events.messages / total, messageBytes: sum(bytes) / total },
     },
+    backlog: { callbackToResult: spread(ofBacklog.map(callbackToResult)), legs: legs(ofBacklog, backlog) },
+    steady: loads.map(({ perSecond, sent }) => {
+      const own = payouts.filter(({ payoutId }) => sent.has(payoutId))
+      return {
+        perSecond,
+        commandToApply: spread(own.map((payout) => commandToApply(payout, sent))),
+        callbackToResult: spread(own.map(callbackToResult)),
+        legs: legs(own, sent),
+      }
+    }),
   }
 }
 
@@ -114,4 +159,28 @@ const per10000 = (cpu: Cpu, payouts: number) => map(cpu, (seconds) => (seconds /
 const callbackToResult = ({ calledBackAt, resultAt }: Observed) => resultAt - calledBackAt
 const commandToApply = ({ payoutId, appliedAt }: Observed, sent: Sent) =>
   appliedAt - (sent.get(payoutId) ?? Number.NaN)
+
+const LEGS = {
+  commandToStored: ({ payoutId, states }: Observed, sent: Sent) =>
+    at(states, 'QUEUED') - (sent.get(payoutId) ?? Number.NaN),
+  storedToClaimed: ({ states }: Observed) => at(states, 'SUBMITTING') - at(states, 'QUEUED'),
+  claimedToApply: ({ states, appliedAt }: Observed) => appliedAt - at(states, 'SUBMITTING'),
+  applyToAnswer: ({ states, appliedAt }: Observed) => at(states, 'PROCESSING') - appliedAt,
+  callbackToPaid: ({ states, calledBackAt }: Observed) => at(states, 'PAID') - calledBackAt,
+  paidToResult: ({ states, resultAt }: Observed) => resultAt - at(states, 'PAID'),
+}
+/** NaN: the payout was never in that state, as `processing` if its callback came before its answer was stored. */
+const at = (states: Observed['states'], state: string) => states.get(state) ?? Number.NaN
+
+const legs = (payouts: readonly Observed[], sent: Sent): Legs => {
+  const of = (leg: keyof Legs) =>
+    spread(payouts.map((payout) => LEGS[leg](payout, sent)).filter((ms) => !Number.isNaN(ms)))
+  return {
+    ...{ commandToStored: of('commandToStored'), storedToClaimed: of('storedToClaimed') },
+    ...{ claimedToApply: of('claimedToApply'), applyToAnswer: of('applyToAnswer') },
+    ...{ callbackToPaid: of('callbackToPaid'), paidToResult: of('paidToResult') },
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)
 const spread = (values: number[]): Spread => ({ p50: percentile(values, 0.5), p99: percentile(values, 0.99) })

@@ -14,8 +14,11 @@ export type BenchSettings = {
 
 /** From acceptance to the callback. */
 export const SETTLE_MS = 50
-/** After the backlog: a load that leaves every contender room, to show how long a payout takes without a queue. */
-export const STEADY = { perSecond: 200, seconds: 10 }
+/** After the backlog: loads that leave every contender room, to show how long a payout takes without a queue. */
+export const STEADY = [
+  { perSecond: 200, seconds: 10 },
+  { perSecond: 10, seconds: 10 },
+]
 
 export const MERCHANT_ID = 'bench'
 export const GATEWAY = { mchId: '1000100', key: 'bench-only-key-8f32c912daa29d' }
