@@ -814,12 +814,10 @@ describe('a callback or a query result', () => {
       submitted: submittedUnder([3, 5]),
       highest: 5,
     }
-    const { after } = readBackStory(
-      given('processing', { agentpayOrderId: 'AP1' }),
-      story,
-      [],
-      [...submittedUnder([3])],
-    )
+    const { after } = readBackStory(given('processing', { agentpayOrderId: 'AP1' }), story, [], {
+      transitions: [],
+      submitted: [...submittedUnder([3])],
+    })
     assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
     // Kafka no longer has an event of the known attempt.
     const later = readBackStory(given('queued', { attempt: 1, version: 4 }), {
@@ -827,12 +825,10 @@ describe('a callback or a query result', () => {
       submitted: submittedUnder([5]),
     })
     assert.deepEqual([later.sent, later.after.attempt, later.after.doubted], [true, 2, true])
-    const known = readBackStory(
-      given('processing'),
-      { ...story, submitted: submittedUnder([3]) },
-      [],
-      [...submittedUnder([3])],
-    ).after
+    const known = readBackStory(given('processing'), { ...story, submitted: submittedUnder([3]) }, [], {
+      transitions: [],
+      submitted: [...submittedUnder([3])],
+    }).after
     assert.deepEqual([known.attempt, known.doubted, known.agentpayOrderId], [1, false, 'AP1'])
   })
 

@@ -5,6 +5,8 @@ import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
 import {
   isOfAttempt,
+  type OwnStory,
+  type OwnTransition,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
@@ -80,14 +82,15 @@ export function otherEndReported(payout: Payout, end: PublishedEnd): Anomaly {
 export function sentSince(
   payout: Payout,
   unknown: readonly PublishedTransition[],
-  { transitions, highest }: Pick<Published, 'transitions' | 'highest'>,
+  { highest }: Pick<Published, 'highest'>,
+  own: Pick<OwnStory, 'transitions'>,
 ): Decision | null {
-  const since = storiesOf(unknown).flatMap((story) =>
+  const since = storiesOf(unknown, own).flatMap((story) =>
     story.slice(story.findLastIndex(({ toState }) => isEnd(toState)) + 1),
   )
   const last = since.findLast((each) => each.toState === 'queued' || isOfAttempt(each))
   if (!last) return null
-  const isKnown = isOfKnownAttempt(since, unknown, transitions)
+  const isKnown = isOfKnownAttempt(since, own)
   if (payout.state === 'paid') return isKnown || !since.some(isOfAttempt) ? null : sentBesides(payout, last)
   const wasReported = payout.state === 'failed' && !payout.unreported
   if (isKnown && (wasReported || !since.some(showsOrder))) return null
@@ -112,18 +115,13 @@ const sentInWords = ({ state, version }: Payout, last: PublishedTransition): str
 /** The lost part contains no new attempt and continues from a transition that the ledger had made by then. */
 function isOfKnownAttempt(
   since: readonly PublishedTransition[],
-  unknown: readonly PublishedTransition[],
-  published: readonly PublishedTransition[],
+  { transitions }: Pick<OwnStory, 'transitions'>,
 ): boolean {
   const [first] = since
-  const isKnown = ({ version, toState, at }: PublishedTransition): boolean =>
-    version === (first?.version ?? 0) - 1 &&
-    toState === first?.fromState &&
-    at <= first.at &&
-    !unknown.some((each) => each.version === version && each.toState === toState)
-  return (
-    !since.some(({ toState }) => toState === 'queued' || toState === 'submitting') && published.some(isKnown)
-  )
+  const goesOnFrom = ({ version, toState, at }: OwnTransition): boolean =>
+    version === (first?.version ?? 0) - 1 && toState === first?.fromState && at <= first.at
+  const hasAttempt = since.some(({ toState }) => toState === 'queued' || toState === 'submitting')
+  return !hasAttempt && transitions.some(goesOnFrom)
 }
 
 /** In review for a person, under a version above all published ones. The order that was published may be another one. */

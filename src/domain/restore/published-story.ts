@@ -127,18 +127,35 @@ export const lackedEnds = (
     .filter((end) => end.version > payout.version || passed.some((each) => isSame(each, transitionTo(end))))
     .sort((a, b) => b.version - a.version)
 
+/** A transition in the ledger's own history. */
+export type OwnTransition = Pick<PublishedTransition, 'version' | 'fromState' | 'toState' | 'at'>
+
+/** What the ledger itself has of a payout. `submitted`: when its attempts were, those that a recovery read back among them. */
+export type OwnStory = { transitions: readonly OwnTransition[]; submitted: readonly Instant[] }
+
+export const NOTHING_OWN: OwnStory = { transitions: [], submitted: [] }
+
 /**
- * What ledgers that were set back one after another published, each in the order of time: a version that does not grow is of the
- * next one.
+ * What ledgers that were set back one after another published and the ledger lacks, each in the order of time. A version that does
+ * not grow, and whatever does not lead out of an end, is of the next ledger. The ledger's own transitions stand between them.
  */
-export function storiesOf(transitions: readonly PublishedTransition[]): PublishedTransition[][] {
+export function storiesOf(
+  lacked: readonly PublishedTransition[],
+  { transitions }: Pick<OwnStory, 'transitions'>,
+): PublishedTransition[][] {
+  const each = [
+    ...transitions.map((own) => ({ ...own, lacked: null })),
+    ...lacked.map((one) => ({ ...one, lacked: one })),
+  ].sort((a, b) => a.at - b.at || a.version - b.version)
   const stories: PublishedTransition[][] = []
-  for (const each of transitions.toSorted((a, b) => a.at - b.at || a.version - b.version)) {
-    const story = stories.at(-1)
-    if (story && (story.at(-1) as PublishedTransition).version < each.version) story.push(each)
-    else stories.push([each])
-  }
-  return stories
+  each.forEach((one, place) => {
+    const before = each[place - 1]
+    const goesOn =
+      before && before.version < one.version && (!isEnd(before.toState) || one.fromState === before.toState)
+    if (!goesOn) stories.push([])
+    if (one.lacked) stories.at(-1)?.push(one.lacked)
+  })
+  return stories.filter(({ length }) => length > 0)
 }
 
 /** The states that only an attempt leads to. */

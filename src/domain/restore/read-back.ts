@@ -13,6 +13,8 @@ import { END_PUBLISHED, ofPublished, otherEndReported, publishedAs, withUtr } fr
 import {
   isOfAttempt,
   lackedEnds,
+  NOTHING_OWN,
+  type OwnStory,
   type Published,
   type PublishedEnd,
   type PublishedTransition,
@@ -57,24 +59,24 @@ export const PUBLISHED_BEFORE = 'published-before'
  * person decides, or the gateway has it; payoutd does not send it again. Versions continue above the highest published one.
  * A ledger that was set back more than once has several stories in Kafka with the same versions, and all of them count.
  * What was left to a person is theirs again (see `leftToPerson`).
- * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise. `own`: when the ledger's own
- * attempts were submitted.
+ * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise. `own`: what the
+ * ledger itself has of the payout.
  */
 export function readBackStory(
   payout: Payout,
   published: Published,
   passedSince: readonly PublishedTransition[] = [],
-  own: readonly Instant[] = [],
+  own: OwnStory = NOTHING_OWN,
 ): StoryReadBack {
   const { highest } = published
-  const kept = new Set(own)
+  const kept = new Set(own.submitted)
   const submitted = published.submitted.union(kept)
   const { lost, passed } = lackedBy(payout, published, passedSince)
   const unknown = [...passed, ...lost]
   const ends = lackedEnds(payout, published, passed)
   const end = ends[0] ?? null
   const isOneStory =
-    storiesOf(unknown).length <= 1 &&
+    storiesOf(unknown, own).length <= 1 &&
     (passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0))
   const isSentSince = end !== null && [...submitted].some((at) => at > end.at)
   const isTaken = end !== null && isOneStory && !isSentSince && isEndOf(payout, end, published)
@@ -132,7 +134,7 @@ export function readBackLate(
   payout: Payout,
   published: Published,
   passed: readonly PublishedTransition[] = [],
-  own: readonly Instant[] = [],
+  own: OwnStory = NOTHING_OWN,
 ): StoryReadBack {
   const recalled = readBackStory({ ...payout, ready: false }, published, passed, own)
   const { after, end } = recalled

@@ -1,13 +1,14 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import {
+  type OwnStory,
   type Published,
   type PublishedTransition,
   transitionsOf,
 } from '../../domain/restore/published-story.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Database, Transaction } from '../../platform/postgres/postgres.ts'
-import { notOwn } from './sql/read-back-published.ts'
+import { notOwn, ownTransitions, submissions } from './sql/read-back-published.ts'
 
 type PassedTransition = PayoutKey & { transition: PublishedTransition }
 type Runs = Pick<Database, 'run'>
@@ -69,4 +70,11 @@ export class Passed {
     for (const { transition, ...key } of await lackedOf(this.#ledger.db, transitions))
       this.#onLacked(key, transition)
   }
+}
+
+/** What the ledger itself has of a payout. */
+export async function ownStory(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<OwnStory> {
+  const transitions = await tx.run(ownTransitions, { merchantId, payoutId })
+  const submitted = await tx.run(submissions, { merchantId, payoutId })
+  return { transitions, submitted: submitted.map(({ at }) => at) }
 }

@@ -14,7 +14,7 @@ import { lackedBy, standsAt } from '../../domain/restore/read-back.ts'
 import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storeRecalled } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import { lackedOf, passedBy } from './lacking-transitions.ts'
+import { lackedOf, ownStory, passedBy } from './lacking-transitions.ts'
 
 type EndedPayout = PayoutKey & { published: Published }
 
@@ -80,7 +80,7 @@ export async function settleOtherEnd(
   // A rejected one has no order number to record attempts of.
   const attempts = payout.orderNo === null ? 0 : submitted.length
   const counted = { ...payout, attempt: payout.attempt + attempts }
-  const since = sentSince(counted, unknown, published)
+  const since = sentSince(counted, unknown, published, await ownStory(tx, payout))
   const others = otherEnds(counted, ends, highest)
   const doubts = since ? [since, ...others.map(anomalyAlone)] : others
   const { attempt } = standsAt({ after: counted, doubts })

@@ -18,10 +18,10 @@ import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
-import { Passed, passedBy } from './lacking-transitions.ts'
+import { ownStory, Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
-import { keepRecalled, openVersions, submissions } from './sql/read-back-published.ts'
+import { keepRecalled, openVersions } from './sql/read-back-published.ts'
 import { noteLoss } from './sql/server-identity.ts'
 import { UnlistedPayouts } from './unlisted-payouts.ts'
 
@@ -175,7 +175,7 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     }
     const passed = await passedBy(tx, before, story)
     if (isLate && passed.length === 0 && story.highest <= before.version) return
-    const own = (await tx.run(submissions, { merchantId, payoutId })).map(({ at }) => at)
+    const own = await ownStory(tx, key)
     const recalled = (isLate ? readBackLate : readBackStory)(before, story, passed, own)
     const { lost, end, doubts } = recalled
     const isLoss = lost.length + recalled.passed.length + doubts.length > 0

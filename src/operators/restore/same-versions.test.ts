@@ -16,6 +16,7 @@ import {
   exchange,
   LATER,
   makeReady,
+  monthsPass,
   NOT_SENT,
   REFUSED,
   reported,
@@ -31,8 +32,6 @@ const ORDERS = [
   ['before', true],
   ['after', false],
 ] as const
-
-const monthsPass = sql<object>`delete from history where version = 1`
 
 for (const [end, fail] of [
   ['failed', async ({ say }: SetBack) => say(REFUSED)],
@@ -373,7 +372,7 @@ for (const end of ['success', 'failed'] as const)
     await lost.callBack({ ...AP1, status: end })
     const all = async () => [await lost.now(), await lost.publishedLines(), await anomaliesOf(lost.ledger)]
     const before = await all()
-    await lost.db.run(sql<object>`delete from history`, {})
+    await lost.db.run(monthsPass, {})
     assert.equal(await lost.beyond(), null)
     await lost.recover(UNDER_WAY)
     assert.deepEqual(await all(), before)

@@ -73,6 +73,19 @@ const restoreBackUp = sql<object>`
     end loop;
   end $$`
 
+/** All history that there is goes with its months; that of now on is kept. */
+export const monthsPass = sql<object>`
+  do $$
+  declare
+    part text;
+  begin
+    for part in select inhrelid::regclass from pg_inherits where inhparent = 'history'::regclass loop
+      execute 'drop table ' || part;
+    end loop;
+    execute format('create table history_kept partition of history for values from (%L) to (%L)',
+                   date_trunc('milliseconds', clock_timestamp()), now() + interval '1 year');
+  end $$`
+
 export type SetBack = Awaited<ReturnType<typeof setBackLedger>>
 
 /** A ledger that can be lost again and again, while Kafka keeps what was published. */

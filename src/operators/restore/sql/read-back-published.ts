@@ -1,7 +1,7 @@
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-import type { PublishedTransition } from '../../../domain/restore/published-story.ts'
+import type { OwnTransition, PublishedTransition } from '../../../domain/restore/published-story.ts'
 import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
@@ -71,14 +71,19 @@ export const lacksPublished = sql<
     )
   limit 1`
 
+/** The transitions of a payout in the ledger's own history, those that a recovery read back among them. */
+export const ownTransitions = sql<PayoutKey, OwnTransition>`
+  select version, from_state, to_state, coalesce(published_at, at) as at from history
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and version is not null`
+
 /** When the attempts of a payout were submitted, as far as the ledger knows. */
 export const submissions = sql<FencedMerchant & { payoutId: string }, { at: Instant }>`
   select claimed_at as at from attempts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
  * The places, from 1, of the published transitions that a payout's own story lacks: a transition is its own if it happened at the
- * published time. Another ledger may have used the same version for the same state. Nothing tells about those that are older than
- * the history that is kept, but for submissions, because attempts are kept.
+ * published time. Another ledger may have used the same version for the same state. Nothing tells about those from before the
+ * oldest month of history that is kept, but for submissions, because attempts are kept.
  */
 export const notOwn = sql<
   {
@@ -111,6 +116,11 @@ export const notOwn = sql<
     from history h
     where h.merchant_id = wanted.merchant_id and h.payout_id = wanted.payout_id
   ) story
+  cross join (
+    select min(substring(pg_get_expr(relpartbound, inhrelid) from $$FROM \\('([^']+)'\\)$$)::timestamptz) as month
+    from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'history'::regclass
+  ) oldest
   where not coalesce(story.is_own, false) and (p.version < wanted.version or case
     when wanted.is_submission then not exists (
       select from attempts a
@@ -118,5 +128,5 @@ export const notOwn = sql<
         and date_trunc('milliseconds', a.claimed_at) = wanted.at
       offset 0
     )
-    else story.is_kept
+    else story.is_kept or wanted.at >= oldest.month
   end)`
