@@ -40,6 +40,10 @@ test('an empty line is a record, so that rows count as in a spreadsheet', async 
   assert.deepEqual(await recordsOf('a\n\nb\n'), [['a'], [''], ['b']])
 })
 
+test('a file whose lines end in several ways has a record for each', async () => {
+  assert.deepEqual(await recordsOf('a\r\nb\nc\rd\r\n'), [['a'], ['b'], ['c'], ['d']])
+})
+
 test('a record may have more or fewer cells than the others', async () => {
   assert.deepEqual(await recordsOf('a,b\n1\n1,2,3\n'), [['a', 'b'], ['1'], ['1', '2', '3']])
 })

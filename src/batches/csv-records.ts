@@ -16,6 +16,8 @@ export class UnreadableFile extends Error {
 const MAX_RECORD = 64 * 1024
 const MAX_LINE = 1024 * 1024
 const NEW_LINE = 0x0a
+/** One file may have several, if it was put together from others. */
+const LINE_ENDS = ['\r\n', '\n', '\r']
 const SAVE_AS = 'save it as "CSV UTF-8 (comma delimited)"'
 /** Formats that people often send instead of CSV, by their first bytes. */
 const OTHER_FORMATS: readonly { begins: Buffer; fault: string }[] = [
@@ -41,7 +43,12 @@ const OTHER_SEPARATORS = [
  * `hash`. Throws UnreadableFile, with the place, for anything that is not UTF-8 or not CSV; record n is row n in a spreadsheet.
  */
 export async function* readRecords(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<string[]> {
-  const parser = parse({ relax_column_count: true, max_record_size: MAX_RECORD, bom: true })
+  const parser = parse({
+    record_delimiter: LINE_ENDS,
+    relax_column_count: true,
+    max_record_size: MAX_RECORD,
+    bom: true,
+  })
   const source = Readable.from(utf8Lines(bytes, hash))
   source.on('error', (error) => parser.destroy(error))
   try {

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import type { Logger } from '../platform/log.ts'
 import { Batchers } from '../platform/postgres/batchers.ts'
 import { blame } from '../platform/postgres/postgres.ts'
-import { pause } from '../platform/running/lifecycle.ts'
+import { pause, waitFor } from '../platform/running/lifecycle.ts'
 import type { SharedSlots } from '../platform/running/shared-slots.ts'
 import { keepRefused, type SaidAbout } from './evidence/refused-evidence.ts'
 import type { Ledger } from './ledger.ts'
@@ -148,10 +148,7 @@ type DueDeps<Key> = {
 /** Waits up to PATIENCE_MS for work that has begun. Resolves to the results there are by then. */
 export async function soon<Result>(begun: readonly Promise<Result>[]): Promise<Result[]> {
   const results: Result[] = []
-  const over = new AbortController()
-  const all = begun.map(async (each) => results.push(await each))
-  await Promise.race([Promise.all(all), pause(PATIENCE_MS, over.signal)])
-  over.abort()
+  await waitFor(Promise.all(begun.map(async (each) => results.push(await each))), PATIENCE_MS)
   return [...results]
 }
 

@@ -15,11 +15,20 @@ export type KafkaConnection = {
   clientId: string
 } & Pick<KafkaConfig, 'ssl' | 'sasl' | 'connectionTimeout' | 'requestTimeout' | 'socketFactory'>
 
+/** With an answer timeout of half a minute, a silent broker takes minutes. */
+const RETRIES = 6
+
 /**
  * KafkaJS, tuned for a service that keeps trying; it connects nothing yet. Once `ended` is aborted, it has no
- * connection and opens none, even for requests that are still pending.
+ * connection and opens none, even for requests that are still pending. `retries`: also of connecting, which ignores those of a
+ * producer or admin client.
  */
-export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortSignal): Kafka {
+export function kafkaFor(
+  connection: KafkaConnection,
+  log: Logger,
+  ended: AbortSignal,
+  retries = RETRIES,
+): Kafka {
   readAllBatches()
   encodeRecordsAtOnce()
   stopNegativeTimers()
@@ -33,7 +42,7 @@ export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortS
     enforceRequestTimeout: true,
     ...connection,
     socketFactory: socketsUntil(ended, connection.socketFactory),
-    retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6 },
+    retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries },
     logLevel: logLevel.INFO,
     logCreator: logCreator(log),
   })

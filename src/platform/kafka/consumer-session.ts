@@ -2,7 +2,7 @@ import type { Consumer, EachBatchPayload } from 'kafkajs'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Logger } from '../log.ts'
 import { Heartbeats } from '../running/heartbeats.ts'
-import { pause } from '../running/lifecycle.ts'
+import { pause, waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { BatchMessage } from './kafkajs/record-batch.ts'
 import { ExpectedOffsets, isLost, type Log, type Standing } from './offsets.ts'
@@ -153,24 +153,26 @@ export class ConsumerSession {
     this.#consumer.on(REQUEST_TIMEOUT, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
+    const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
+    // Kafka may be silent while it begins, too.
+    this.#start().catch(this.#crash)
     try {
-      await this.#consumer.connect()
-      await this.#consumer.subscribe({ topics: this.#options.topics, fromBeginning: true })
-      await this.#consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: this.#options.partitionsAtOnce,
-        eachBatch: (payload) => this.#eachBatch(payload),
-      })
-      const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
-      try {
-        await Promise.race([this.#over, aborted(this.#signal)])
-      } finally {
-        clearInterval(looking)
-      }
+      await Promise.race([this.#over, aborted(this.#signal)])
     } finally {
+      clearInterval(looking)
       await this.#close()
     }
+  }
+
+  async #start(): Promise<void> {
+    await this.#consumer.connect()
+    await this.#consumer.subscribe({ topics: this.#options.topics, fromBeginning: true })
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: this.#options.partitionsAtOnce,
+      eachBatch: (payload) => this.#eachBatch(payload),
+    })
   }
 
   #sign(): void {
@@ -184,10 +186,7 @@ export class ConsumerSession {
     this.#leaving.abort()
     this.#places.clear()
     this.#generation++
-    const over = new AbortController()
-    const goodbye = Promise.all([this.#disconnect(), ...this.#background])
-    await Promise.race([goodbye, pause(GOODBYE_MS, over.signal)])
-    over.abort()
+    await waitFor(Promise.all([this.#disconnect(), ...this.#background]), GOODBYE_MS)
     this.#ended.abort()
     await Promise.all(this.#inHand.values())
   }

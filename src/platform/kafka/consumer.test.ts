@@ -16,6 +16,7 @@ import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './ka
 import { LIMITS } from './kafkajs/record-batch.ts'
 import { startAt } from './offsets.ts'
 import { kafkaPing } from './ping.ts'
+import { createPublisher } from './producer.ts'
 import type { RecordBatch } from './records.ts'
 
 /**
@@ -799,6 +800,41 @@ test('a Kafka that accepts connections but never answers is no standstill, and i
   answers = true
   for (const socket of unanswered) socket.destroy()
   await eventually('what it holds', () => store.texts.length === 1)
+})
+
+/** A server that accepts connections and never answers, and how many it has accepted. */
+async function silentKafka(t: TestContext) {
+  const sockets: net.Socket[] = []
+  const server = net.createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const brokers = [`127.0.0.1:${(server.address() as net.AddressInfo).port}`]
+  return { connection: { ...kafka(), brokers }, accepted: () => sockets.length }
+}
+
+test('a consumer stops while it connects to a Kafka that accepts connections and never answers', {
+  timeout: 60_000,
+}, async (t) => {
+  const { connection, accepted } = await silentKafka(t)
+  const consumer = consume(t, unique('test'), new Store(), { connection })
+  await eventually('the first connection', () => accepted() > 0)
+  await consumer.stop()
+})
+
+test('a publisher tries such a Kafka once and then tells its caller, and closes while it tries', async (t) => {
+  const { connection, accepted } = await silentKafka(t)
+  const record = { topic: 'any', key: 'k', value: Buffer.from('v') }
+  const impatient = createPublisher('test', { ...connection, requestTimeout: 300 }, silentLogger)
+  await assert.rejects(impatient.publish([record]))
+  assert.equal(accepted(), 1)
+  const patient = createPublisher('test', connection, silentLogger)
+  const publishing = assert.rejects(patient.publish([record]))
+  await eventually('the second connection', () => accepted() === 2)
+  await patient.close()
+  await publishing
 })
 
 test('a ping fails while its connection is silent, and the next one succeeds', async (t) => {

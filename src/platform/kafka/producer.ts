@@ -3,6 +3,7 @@ import kafkajs, { type Producer, type TopicMessages } from 'kafkajs'
 import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { crashPoint, type PublisherName } from '../running/crash-points.ts'
+import { waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { partitioner } from './partitioner.ts'
 import type { OutgoingRecord } from './records.ts'
@@ -15,6 +16,7 @@ export interface Publisher {
    * `answered` is called for every answer of Kafka's on the way.
    */
   publish(records: readonly OutgoingRecord[], answered?: () => void): Promise<void>
+  /** Waits a moment for what is under way. */
   close(): Promise<void>
 }
 
@@ -46,17 +48,20 @@ const RECORD_OVERHEAD = 64
 const RETRIES = 6
 /** One try at a silent broker takes half a minute: the caller gets the error before another try. */
 const TRY_FOR_MS = 30_000
+/** How long a publisher that closes waits for Kafka, which may be silent. */
+const GOODBYE_MS = 5_000
 
 /**
  * Not idempotent: KafkaJS's idempotent producer allows only one request in flight, and our consumers recognize a
  * repeat by its event id. Connects on the first call. `name` is the name of its crash points.
  */
 export function createPublisher(name: PublisherName, connection: KafkaConnection, log: Logger): Publisher {
+  const closing = new AbortController()
   let current: Promise<ProducerClient> | undefined
   let connects = 0
 
   const connected = (): Promise<ProducerClient> => {
-    current ??= connect(beginningAt(connects++, connection), log).catch((error: unknown) => {
+    current ??= connect(beginningAt(connects++, connection), log, closing.signal).catch((error: unknown) => {
       current = undefined
       throw error
     })
@@ -127,7 +132,9 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
       if (refused.length > 0) throw new RefusedByKafka(refused)
     },
     async close() {
-      await (await current?.catch(() => undefined))?.end()
+      const ended = (async () => (await current)?.end())()
+      await waitFor(ended, GOODBYE_MS).catch(() => undefined)
+      closing.abort()
     },
   }
 }
@@ -163,12 +170,15 @@ function beginningAt(place: number, connection: KafkaConnection): KafkaConnectio
 
 type ProducerClient = { producer: Producer; end(): Promise<void> }
 
-async function connect(connection: KafkaConnection, log: Logger): Promise<ProducerClient> {
+async function connect(
+  connection: KafkaConnection,
+  log: Logger,
+  closing: AbortSignal,
+): Promise<ProducerClient> {
   const ended = new AbortController()
-  const producer = kafkaFor(connection, log, ended.signal).producer({
+  const producer = kafkaFor(connection, log, AbortSignal.any([ended.signal, closing]), 0).producer({
     createPartitioner: partitioner,
     allowAutoTopicCreation: false,
-    retry: { retries: 0 },
   })
   try {
     await producer.connect()

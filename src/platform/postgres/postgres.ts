@@ -5,7 +5,7 @@ import pg from 'pg'
 import { wellFormed } from '../../text/text.ts'
 import type { Instant } from '../running/clock.ts'
 import { type CommitName, crashPoint } from '../running/crash-points.ts'
-import { pause } from '../running/lifecycle.ts'
+import { pause, waitFor } from '../running/lifecycle.ts'
 import { type BinaryType, binaryArray, isBinaryType } from './binary-arrays.ts'
 
 /** A statement with named parameters: one file each, in the `sql/` of its folder. */
@@ -314,9 +314,7 @@ async function close(pool: pg.Pool): Promise<void> {
     })
   })
   await pool.end()
-  const over = new AbortController()
-  await Promise.race([closed, pause(GOODBYE_MS, over.signal)])
-  over.abort()
+  await waitFor(closed, GOODBYE_MS)
 }
 
 /**

@@ -117,7 +117,7 @@ export class Codec {
   #turnAway(id: number, why: Exclude<Unwritable, 'unreadable'>): Decoded {
     const decoded =
       why === 'unknown'
-        ? undecodable('unknown-schema-id', `the registry has no schema ${id}`)
+        ? undecodable('unknown-schema-id', `the registry has no schema ${id}, or not all that it refers to`)
         : undecodable('foreign-schema', `schema ${id} is registered under no subject of ours`)
     if (this.#turnedAway.size >= TURNED_AWAY_IDS) this.#turnedAway.clear()
     this.#turnedAway.set(id, { decoded, until: performance.now() + TURNED_AWAY_MS })

@@ -147,7 +147,7 @@ test('a registry answer that is cut off or comes from a proxy is an error, and t
   assert.equal((await registry.writerSchema(1, OURS)).toString(), '"test.Thing"')
 })
 
-test('a schema that is not Avro is unreadable, and a schema is read with those that it refers to', async (t) => {
+test('a schema that is not Avro is unreadable; one is read with those that it refers to, and unknown without them', async (t) => {
   const inner: AvroSchema = { type: 'record', namespace: 'test', name: 'Inner', fields: [name] }
   const field = (name: string, type: string) => ({ name, type })
   const twice = schema(field('one', 'test.Inner'), field('two', 'test.Inner'))
@@ -157,10 +157,15 @@ test('a schema that is not Avro is unreadable, and a schema is read with those t
     '/schemas/ids/2': registered(twice, [to('in/ner'), to('in/ner')]),
     '/schemas/ids/3': registered(twice),
     '/schemas/ids/4': registered(schema(name), [to('round')]),
-    '/subjects/in%2Fner/versions/2': registered(inner),
-    '/subjects/round/versions/2': registered(inner, [to('round'), to('in/ner')]),
+    '/schemas/ids/5': registered(schema(name), [to('gone')]),
+    '/subjects/in%2Fner/versions/2?deleted=true': registered(inner),
+    '/subjects/round/versions/2?deleted=true': registered(inner, [to('round'), to('in/ner')]),
   }
-  const registry = await registryThat(t, (path, response) => void response.end(answers[path]))
-  const read = await Promise.all([1, 2, 3, 4].map((id) => registry.writerSchema(id, OURS)))
-  assert.deepEqual(read.map(String), ['unreadable', '"test.Thing"', 'unreadable', 'unreadable'])
+  const registry = await registryThat(t, (path, response) => {
+    const answer = answers[path]
+    if (answer) response.end(answer)
+    else response.writeHead(404).end('{"error_code":40401}')
+  })
+  const read = await Promise.all([1, 2, 3, 4, 5].map((id) => registry.writerSchema(id, OURS)))
+  assert.deepEqual(read.map(String), ['unreadable', '"test.Thing"', 'unreadable', 'unreadable', 'unknown'])
 })

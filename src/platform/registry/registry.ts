@@ -13,9 +13,11 @@ export type SchemaSubject = { topic: string; schema: AvroSchema; text: string; c
 export type RegistryConnection = { url: string; auth?: { username: string; password: string } }
 
 const TIMEOUT_MS = 5_000
-/** The registry's own codes for "no such subject" and "no such schema"; any other 404 comes from something in between. */
+/** The registry's own codes for "no such subject", "version" and "schema"; any other 404 comes from something in between. */
 const SUBJECT_NOT_FOUND = 40401
+const VERSION_NOT_FOUND = 40402
 const SCHEMA_NOT_FOUND = 40403
+const NOT_FOUND: readonly unknown[] = [SUBJECT_NOT_FOUND, VERSION_NOT_FOUND, SCHEMA_NOT_FOUND]
 
 export const subjectName = ({ topic, schema }: Pick<SchemaSubject, 'topic' | 'schema'>): string =>
   `${topic}-${fullName(schema)}`
@@ -36,7 +38,7 @@ export interface Registry {
   lookUp(subject: SchemaSubject): Promise<number | null>
   /**
    * The schema that a writer used. It must be registered under one of `subjects`, and so has kept that subject's
-   * compatibility. `unknown`: the registry says that this id does not exist. `foreign`: it exists only under other
+   * compatibility. `unknown`: the registry says that this id, or a schema to which it refers, does not exist. `foreign`: it exists only under other
    * subjects. `unreadable`: it is not valid Avro. Throws if the registry cannot tell: then nothing is known.
    */
   writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | Unwritable>
@@ -78,8 +80,7 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
         throw new Error(`schema registry at ${host} could not be asked for ${name}`, { cause: error })
       })
       if (status === 200 && typeof body.id === 'number') return body.id
-      if (status === 404 && (body.error_code === SUBJECT_NOT_FOUND || body.error_code === SCHEMA_NOT_FOUND))
-        return null
+      if (status === 404 && NOT_FOUND.includes(body.error_code)) return null
       throw new Error(
         `schema registry at ${host} could not look ${name} up: ${body.message ?? `HTTP ${status}`}`,
       )
@@ -89,7 +90,8 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
         const under = await subjectsOf(ask, id)
         if (under === null) return 'unknown'
         if (!under.some((name) => subjects.has(name))) return 'foreign'
-        return readable(await schemasAt(ask, `/schemas/ids/${id}`))
+        const texts = await schemasAt(ask, `/schemas/ids/${id}`)
+        return texts ? readable(texts) : 'unknown'
       } catch (error) {
         throw new RegistryAway(`schema registry at ${host} could not be asked for schema ${id}`, {
           cause: error,
@@ -180,17 +182,29 @@ async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
 const MOST_SCHEMAS = 20
 
 /**
- * The text of a schema, after the texts of all that it refers to, by path. Throws unless the registry itself
- * returns a schema: an answer that is cut off or comes from a proxy proves nothing. Does not use the client, which
+ * The text of a schema, after the texts of all that it refers to, by path; null: the registry says that one of them is gone. Throws
+ * unless the registry itself returns a schema: an answer that is cut off or comes from a proxy proves nothing. Does not use the client, which
  * waits for ever for the rest of an answer that was cut off.
  */
-async function schemasAt(ask: Ask, path: string, found = new Map<string, string>()) {
+async function schemasAt(
+  ask: Ask,
+  path: string,
+  found = new Map<string, string>(),
+): Promise<ReadonlyMap<string, string> | null> {
   if (found.has(path) || found.size === MOST_SCHEMAS) return found
   const { status, body } = await ask('GET', path)
+  if (status === 404 && NOT_FOUND.includes(body.error_code)) return null
   if (status !== 200 || typeof body.schema !== 'string') throw new Error(`HTTP ${status}, and no schema`)
   found.set(path, '')
   for (const { subject, version } of (body.references ?? []) as { subject: string; version: number }[])
-    await schemasAt(ask, `/subjects/${encodeURIComponent(subject)}/versions/${version}`, found)
+    if (
+      !(await schemasAt(
+        ask,
+        `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`,
+        found,
+      ))
+    )
+      return null
   found.delete(path)
   return found.set(path, body.schema)
 }

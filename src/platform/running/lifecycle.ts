@@ -155,6 +155,12 @@ async function within(ms: number, stop: Stop): Promise<boolean> {
   }
 }
 
+/** Waits for the work, but no longer than `mostMs`. Rejects as it does, if it does before. */
+export async function waitFor(work: Promise<unknown>, mostMs: number): Promise<void> {
+  const over = new AbortController()
+  await Promise.race([work, pause(mostMs, over.signal)]).finally(() => over.abort())
+}
+
 /** Waits `ms`, or less if the signal is aborted. Never rejects. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return

@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/log.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Heartbeats } from '../../platform/running/heartbeats.ts'
-import { pause } from '../../platform/running/lifecycle.ts'
+import { pause, waitFor } from '../../platform/running/lifecycle.ts'
 import {
   addShards,
   deletePublished,
@@ -32,6 +32,8 @@ export type RelayDeps = {
   log: Logger
 }
 
+/** How long a relay that leaves waits for Kafka, which may be silent. */
+const GOODBYE_MS = 5_000
 const LEASE_MS = 10_000
 /** Renewed well before it ends, so that a slow publish does not lose it. */
 const RENEW_MS = 3_000
@@ -110,9 +112,7 @@ export class Relay {
     const begun = [...Map.groupBy(rows, ({ topic }) => topic)].map(([topic, rows]) =>
       this.#begin(topic, rows),
     )
-    const over = new AbortController()
-    await Promise.race([Promise.all(begun), pause(PATIENCE_MS, over.signal)])
-    over.abort()
+    await waitFor(Promise.all(begun), PATIENCE_MS)
     return 0
   }
 
@@ -214,10 +214,10 @@ export class Relay {
     }
   }
 
-  /** Finishes the messages under way, and frees its shards for the next relay. No turn may follow. */
+  /** Finishes the messages under way, unless Kafka is silent, and frees its shards for the next relay. No turn may follow. */
   async leave(): Promise<void> {
     this.#leaving.abort()
-    await Promise.all(this.#moving.values())
+    await waitFor(Promise.all(this.#moving.values()), GOODBYE_MS)
     await this.#leaveShards()
   }
 
