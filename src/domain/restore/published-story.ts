@@ -136,8 +136,8 @@ export type OwnStory = { transitions: readonly OwnTransition[]; submitted: reado
 export const NOTHING_OWN: OwnStory = { transitions: [], submitted: [] }
 
 /**
- * What ledgers that were set back one after another published and the ledger lacks, each in the order of time. A version that does
- * not grow, and whatever does not lead out of an end, is of the next ledger. The ledger's own transitions stand between them.
+ * What ledgers that were set back one after another published and the ledger lacks, each in the order of time. What does not go on
+ * from the transition before it, under the next version, is of the next ledger. The ledger's own transitions stand between them.
  */
 export function storiesOf(
   lacked: readonly PublishedTransition[],
@@ -149,14 +149,17 @@ export function storiesOf(
   ].sort((a, b) => a.at - b.at || a.version - b.version)
   const stories: PublishedTransition[][] = []
   each.forEach((one, place) => {
-    const before = each[place - 1]
-    const goesOn =
-      before && before.version < one.version && (!isEnd(before.toState) || one.fromState === before.toState)
-    if (!goesOn) stories.push([])
+    if (!goesOn(each[place - 1], one)) stories.push([])
     if (one.lacked) stories.at(-1)?.push(one.lacked)
   })
   return stories.filter(({ length }) => length > 0)
 }
+
+/** A result does not say which state came before. */
+const goesOn = (before: OwnTransition | undefined, { version, fromState }: OwnTransition): boolean =>
+  before !== undefined &&
+  version === before.version + 1 &&
+  (fromState === before.toState || (fromState === null && !isEnd(before.toState)))
 
 /** The states that only an attempt leads to. */
 const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
