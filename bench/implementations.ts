@@ -58,7 +58,8 @@ export function implementationOf(name: string): Implementation | undefined {
   const program = checkout && programIn(checkout)
   if (!program) return undefined
   // Earlier releases do not ask who migrates.
-  const who = program === path.resolve(checkout, 'src/cli/payoutd.ts') ? [] : ['--by', 'bench', '--reason', 'benchmark']
+  const who =
+    program === path.resolve(checkout, 'src/cli/payoutd.ts') ? [] : ['--by', 'bench', '--reason', 'benchmark']
   return {
     prepare: ({ env }) => promisify(execFile)(process.execPath, [program, 'migrate', ...who], { env }),
     start: async (spawn) => [(await spawn([...payoutdNode, program, 'serve'])).process],

@@ -84,6 +84,7 @@ export const monthsPass = sql<object>`
     end loop;
     execute format('create table history_kept partition of history for values from (%L) to (%L)',
                    date_trunc('milliseconds', clock_timestamp()), now() + interval '1 year');
+    create table history_default partition of history default;
   end $$`
 
 export type SetBack = Awaited<ReturnType<typeof setBackLedger>>

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { CURRENT, FORMER } from '../../../../test/two-accounts.ts'
 import { endedUnpaid } from '../../../domain/payout/states.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
-import { type SetBack, setBackLedger } from '../set-back.fixture.ts'
+import { monthsPass, type SetBack, setBackLedger } from '../set-back.fixture.ts'
 import { orderInWords, otherThan } from './gateway.fixture.ts'
 import { type Choice, takeStep } from './moves.fixture.ts'
 import { SetBackStory } from './story.fixture.ts'
@@ -38,6 +38,7 @@ const STEP = fc.record({ choice: CHOICE, recoversBefore: oneIn(30), adoptsOtherB
 const LIFE = fc.record({
   steps: fc.array(STEP, { minLength: 1, maxLength: 7 }),
   backedUpBefore: fc.option(fc.nat(5)),
+  monthsPassBefore: fc.nat(24).map((each) => (each < 5 ? each : null)),
   keptFrom: fc.nat(5),
   drops: fc.constantFrom(null, null, 'results', 'anomalies'),
   breaksRules: oneIn(10),
@@ -91,6 +92,7 @@ async function tell(
   }
   await obeysRules(story)
   await nothingBeyond(story)
+  await tellsOfEnds(story)
   if (story.gateway.paidBesides(story.account).length > 0) await story.note(await story.send())
   if (!after) return recoverTwiceMore(story)
   for (const choice of after) {
@@ -115,10 +117,14 @@ async function liveAll(story: SetBackStory, lives: readonly Life[], isLate: bool
 /** Returns whether a backup was made. */
 async function live(
   story: SetBackStory,
-  { steps, backedUpBefore }: Life,
+  { steps, backedUpBefore, monthsPassBefore }: Life,
   mayRecover: boolean,
 ): Promise<boolean> {
   for (const [at, { choice, recoversBefore, adoptsOtherBefore }] of steps.entries()) {
+    if (at === monthsPassBefore) {
+      await story.lost.db.run(monthsPass, {})
+      await story.note('months pass, and its history is dropped')
+    }
     if (at === backedUpBefore) {
       await story.lost.backUp()
       await story.note('a backup is made')
@@ -168,6 +174,19 @@ async function obeysRules(story: SetBackStory): Promise<void> {
     assert.ok(isTold, `it was paid twice without an anomaly: ${gateway.inWords()}`)
   if (state === 'paid')
     assert.ok(paid[0] ?? gateway.orders.some((each) => each.isReturned), 'it is paid, but no order was paid')
+}
+
+/** Whoever reads payout.results learned of each of these. */
+async function tellsOfEnds(story: SetBackStory): Promise<void> {
+  const ends = await story.publishedEnds()
+  const paid = ends.filter(({ status }) => status === 'paid')
+  const utrs = new Set(paid.flatMap(({ utr }) => utr ?? []))
+  const isTwo = utrs.size > 1 || (paid.length > 0 && paid.length < ends.length)
+  const inWords = ends.map(({ status, version }) => `${status} (version ${version})`).join(', ')
+  assert.ok(
+    !isTwo || (await story.anomalies()).length > 0,
+    `nobody is told that it was published as ${inWords}`,
+  )
 }
 
 async function nothingBeyond({ lost }: SetBackStory): Promise<void> {

@@ -5,11 +5,13 @@ import { recoveryDeps } from '../../../../test/recovery-deps.ts'
 import { CURRENT, PROMISING, TABLE } from '../../../../test/two-accounts.ts'
 import type { QueryPolicy } from '../../../domain/payout/next-query.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
+import type { State } from '../../../domain/payout/states.ts'
 import { lockPayouts } from '../../../ledger/ledger.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
+import { demandReadable } from '../../../platform/registry/codec.ts'
 import type { AskedAccount } from '../accounts.ts'
 import { recallAnomalies } from '../anomalies.ts'
-import { readBackPublished } from '../read-back-published.ts'
+import { messageIn, readBackPublished } from '../read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../restore.ts'
 import { makeReady, type SetBack } from '../set-back.fixture.ts'
 import { orderInWords, otherThan, type StoryAccount, StoryGateway } from './gateway.fixture.ts'
@@ -49,6 +51,17 @@ export class SetBackStory {
   async payout(): Promise<Payout | null> {
     const [payout] = await this.lost.db.transaction('test', (tx) => lockPayouts(tx, [KEY]))
     return payout ?? null
+  }
+
+  /** The ends in payout.results, whichever ledger published them. */
+  async publishedEnds(): Promise<{ status: State; version: number; utr: string | null }[]> {
+    const { codec, readTopic, ledger } = await this.lost.kept()
+    const ends: { status: State; version: number; utr: string | null }[] = []
+    await readTopic(ledger.topics.results, async ({ value }) => {
+      const { state, version, utr } = messageIn(demandReadable(await codec.decode(value), 'the results'))
+      ends.push({ status: state, version, utr })
+    })
+    return ends
   }
 
   anomalies = (): Promise<string[]> => anomaliesOf(this.lost.ledger)
@@ -94,8 +107,8 @@ export class SetBackStory {
     const topics = await lost.kept()
     await listOpen(lost.db, raised)
     await between()
-    await recallAnomalies(['acme'], topics)
     await readBackPublished(['acme'], topics)
+    await recallAnomalies(['acme'], topics)
     await listOpen(lost.db, raised)
     await this.note('a recovery has read what was published')
     await queryOpen(raised, { ...recoveryDeps(), ledger: lost.ledger, who: WHO, accounts })
