@@ -22,7 +22,7 @@ import type { Kafka } from './kafka.ts'
 import type { Postgres } from './postgres.ts'
 import { Timers } from './time.ts'
 
-type Claimed = { payouts: readonly { orderNo: string | null }[] }
+type Claimed = { attempts: readonly { orderNo: string | null }[] }
 
 /**
  * A fault that the simulation causes: a broken connection, a server that is away. Nothing else may throw.
@@ -93,8 +93,8 @@ export abstract class Actor {
     this.clock = { now: () => world.now, monotonic: () => world.now - began }
   }
 
-  #claims({ payouts }: Claimed): void {
-    for (const { orderNo } of payouts) if (orderNo !== null) this.claimedAt.set(orderNo, this.world.now)
+  #claims({ attempts }: Claimed): void {
+    for (const { orderNo } of attempts) if (orderNo !== null) this.claimedAt.set(orderNo, this.world.now)
   }
 
   /** Begins; nothing happens before the scheduler lets it. */

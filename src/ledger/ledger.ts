@@ -122,15 +122,19 @@ export async function storeDecisions(
   anomalies.push(...(await utrsOfTwo(tx, 'payout', withUtr)))
   const shown = await storeAnomalies(tx, ledger, anomalies)
   const messages = [
-    ...changes
-      .filter(isTransition)
-      .flatMap(({ before, after, source, faults = [] }) =>
-        messagesAbout(
-          { payout: after, from: fromState(before), source, faults: [...faults], at: tx.now },
-          ledger.topics,
-          ledger.encode,
-        ),
+    ...changes.filter(isTransition).flatMap(({ before, after, source, faults = [] }) =>
+      messagesAbout(
+        {
+          payout: after,
+          from: fromState(before),
+          source,
+          faults: [...faults],
+          at: changedAt(before, tx.now),
+        },
+        ledger.topics,
+        ledger.encode,
       ),
+    ),
     ...shown.messages,
   ]
   if (last.size + history.length + messages.length > 0)
@@ -162,6 +166,13 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
   if (ended.length === 0) return
   await tx.run(keepSaidOtherwise, { payouts: ended })
 }
+
+/**
+ * When a locked payout changes, in a transaction that began at `now`: another one may have begun later and changed it before. The
+ * times of its transitions never go back, so their order tells what came after what.
+ */
+export const changedAt = ({ updatedAt }: Pick<Payout, 'updatedAt'>, now: Instant): Instant =>
+  Math.max(now, updatedAt)
 
 /** Null: payoutd has published nothing about it before. */
 const fromState = ({ version, state }: Payout): State | null => (version === 0 ? null : state)
@@ -211,7 +222,7 @@ const historyRow = (each: Change, now: Instant): HistoryRow => ({
   reason: each.after.reason,
   source: each.source,
   exchange: json(each.exchange),
-  publishedAt: isTransition(each) ? now : null,
+  publishedAt: isTransition(each) ? changedAt(each.before, now) : null,
 })
 
 /** Hands messages to the relay, in this order within each key. */

@@ -11,6 +11,7 @@ import { become } from '../domain/payout/transition.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
+import { systemClock } from '../platform/running/clock.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { openAttempts } from '../stages/dispatch/sql/claim.ts'
 import { listText } from '../views/list-text.ts'
@@ -33,7 +34,7 @@ async function sent(t: TestContext) {
   const orderNo = (await payoutsOf(ledger))[0]?.orderNo ?? assert.fail('p-1 is not there')
   await ledger.db.run(openAttempts, {
     merchantId: 'acme',
-    payouts: [{ payoutId: 'p-1', attempt: 1, orderNo }],
+    attempts: [{ payoutId: 'p-1', attempt: 1, orderNo, claimedAt: systemClock.now() }],
     owner: 'process-7',
     settingsHash: 'h',
     leaseUntil: 1_800_000_000_000,

@@ -77,6 +77,8 @@ export type Payout = {
   ready: boolean
   /** When payoutd must look at it again: lease, next query, back-off, schedule or deadline. */
   dueAt: Instant | null
+  /** When it last changed, by the database's clock. Its next change counts as not before that, whenever its transaction began. */
+  updatedAt: Instant
 }
 
 /** What one decision does to one payout. */

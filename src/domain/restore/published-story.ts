@@ -111,7 +111,7 @@ export const isOtherwise = (
 ): boolean => transition.version === version && transition.toState !== state
 
 /** The same transition, as an event, as a result, or published again. Another ledger did the same at another time. */
-export const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
+export const isSame = (a: OwnTransition, b: OwnTransition): boolean =>
   a.version === b.version && a.toState === b.toState && a.at === b.at
 
 /**

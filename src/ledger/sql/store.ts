@@ -14,8 +14,8 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
       agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.not_found_count,
-      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now(),
-      paid_at = case when c.state = 'paid' and p.state <> 'paid' then now() else p.paid_at end
+      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = greatest(now(), p.updated_at),
+      paid_at = case when c.state = 'paid' and p.state <> 'paid' then greatest(now(), p.updated_at) else p.paid_at end
   from (
     select given.*,
       (select ctid from payouts

@@ -1,6 +1,7 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import {
+  isSame,
   type OwnStory,
   type Published,
   type PublishedTransition,
@@ -72,9 +73,23 @@ export class Passed {
   }
 }
 
-/** What the ledger itself has of a payout. */
-export async function ownStory(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<OwnStory> {
-  const transitions = await tx.run(ownTransitions, { merchantId, payoutId })
+/**
+ * What the ledger itself has of a payout: in its history, and, where that is no longer kept, whatever was published up to its version
+ * and is not among `passed`.
+ */
+export async function ownStory(
+  tx: Transaction,
+  { merchantId, payoutId, version }: Payout,
+  published: Published,
+  passed: readonly PublishedTransition[],
+): Promise<OwnStory> {
+  const kept = await tx.run(ownTransitions, { merchantId, payoutId })
+  const dropped = transitionsOf(published).filter(
+    (each) =>
+      each.version <= version &&
+      !passed.some((one) => isSame(one, each)) &&
+      !kept.some((one) => isSame(one, each)),
+  )
   const submitted = await tx.run(submissions, { merchantId, payoutId })
-  return { transitions, submitted: submitted.map(({ at }) => at) }
+  return { transitions: [...kept, ...dropped], submitted: submitted.map(({ at }) => at) }
 }

@@ -70,6 +70,26 @@ for (const what of ['is kept', 'was dropped'])
     assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   })
 
+for (const status of ['success', 'failed'] as const)
+  test(`the end (${status}) of an attempt whose history was dropped stands, although a review in between was lost`, async (t) => {
+    const lost = await setBackLedger(t)
+    await lost.sendAs2()
+    await lost.say(acceptedAs('AP1'))
+    await lost.db.run(monthsPass, {})
+    await lost.backUp()
+    await decided(lost.ledger, 'p', (p) =>
+      change(p, become(p, 'review', { reason: 'expired' }), 'CLOCK', null),
+    )
+    await lost.lose()
+    await lost.restoreBackUp()
+    const said = { status, agentpayOrderId: 'AP1', utr: status === 'success' ? '632611200001' : null }
+    await lost.callBack(said)
+    const ended = [await lost.state(), await lost.now()]
+    await lost.recover(reported(said))
+    assert.deepEqual([await lost.state(), await lost.now()], ended)
+    assert.deepEqual(await anomaliesOf(lost.ledger), [])
+  })
+
 test('what happened before the history that is kept is not taken for lost', async (t) => {
   const lost = await setBackLedger(t)
   await lost.sendAs2()

@@ -72,7 +72,8 @@ export async function settleOtherEnd(
   ledger: Ledger,
 ): Promise<void> {
   const { highest } = published
-  const { lost, passed } = lackedBy(payout, published, await passedBy(tx, payout, published))
+  const passedSince = await passedBy(tx, payout, published)
+  const { lost, passed } = lackedBy(payout, published, passedSince)
   const ends = lackedEnds(payout, published, passed)
   if (passed.length + lost.length + ends.length === 0) return
   const unknown = [...passed, ...lost]
@@ -80,7 +81,7 @@ export async function settleOtherEnd(
   // A rejected one has no order number to record attempts of.
   const attempts = payout.orderNo === null ? 0 : submitted.length
   const counted = { ...payout, attempt: payout.attempt + attempts }
-  const since = sentSince(counted, unknown, published, await ownStory(tx, payout))
+  const since = sentSince(counted, unknown, published, await ownStory(tx, payout, published, passedSince))
   const others = otherEnds(counted, ends, highest)
   const doubts = since ? [since, ...others.map(anomalyAlone)] : others
   const { attempt } = standsAt({ after: counted, doubts })

@@ -175,7 +175,7 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     }
     const passed = await passedBy(tx, before, story)
     if (isLate && passed.length === 0 && story.highest <= before.version) return
-    const own = await ownStory(tx, key)
+    const own = await ownStory(tx, before, story, passed)
     const recalled = (isLate ? readBackLate : readBackStory)(before, story, passed, own)
     const { lost, end, doubts } = recalled
     const isLoss = lost.length + recalled.passed.length + doubts.length > 0

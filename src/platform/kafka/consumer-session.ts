@@ -110,6 +110,7 @@ export class ConsumerSession {
   #isCommitting = false
   readonly #background = new Set<Promise<void>>()
   #isLooking = false
+  #started: Promise<unknown> = Promise.resolve()
   readonly #over: Promise<never>
   #crash: (error: Error) => void = () => undefined
 
@@ -155,7 +156,7 @@ export class ConsumerSession {
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
     const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
     // Kafka may be silent while it begins, too.
-    this.#start().catch(this.#crash)
+    this.#started = this.#start().catch(this.#crash)
     try {
       await Promise.race([this.#over, aborted(this.#signal)])
     } finally {
@@ -186,7 +187,9 @@ export class ConsumerSession {
     this.#leaving.abort()
     this.#places.clear()
     this.#generation++
-    await waitFor(Promise.all([this.#disconnect(), ...this.#background]), GOODBYE_MS)
+    // A member that has not joined yet could not leave.
+    const left = this.#started.then(() => this.#disconnect())
+    await waitFor(Promise.all([left, ...this.#background]), GOODBYE_MS)
     this.#ended.abort()
     await Promise.all(this.#inHand.values())
   }

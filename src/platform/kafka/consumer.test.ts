@@ -9,7 +9,7 @@ import { eventually } from '../running/eventually.fixture.ts'
 
 import { silentWire } from '../wire.fixture.ts'
 import { connectAdmin } from './admin.ts'
-import type { KafkaConnection } from './connection.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { withOffsets } from './false-offsets.fixture.ts'
 import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
@@ -824,18 +824,69 @@ test('a consumer stops while it connects to a Kafka that accepts connections and
   await consumer.stop()
 })
 
-test('a publisher tries such a Kafka once and then tells its caller, and closes while it tries', async (t) => {
+test('a publisher’s client tries such a Kafka once, and a publisher closes while it does', async (t) => {
   const { connection, accepted } = await silentKafka(t)
-  const record = { topic: 'any', key: 'k', value: Buffer.from('v') }
-  const impatient = createPublisher('test', { ...connection, requestTimeout: 300 }, silentLogger)
-  await assert.rejects(impatient.publish([record]))
+  const impatient = kafkaFor({ ...connection, requestTimeout: 300 }, silentLogger, t.signal, 0).producer()
+  await assert.rejects(impatient.connect())
   assert.equal(accepted(), 1)
-  const patient = createPublisher('test', connection, silentLogger)
-  const publishing = assert.rejects(patient.publish([record]))
+  const publisher = createPublisher('test', connection, silentLogger)
+  const publishing = assert.rejects(publisher.publish([{ topic: 'any', key: 'k', value: Buffer.from('v') }]))
   await eventually('the second connection', () => accepted() === 2)
-  await patient.close()
+  await publisher.close()
   await publishing
 })
+
+test('a publisher and a ping reach Kafka although the first broker of the list is gone', async () => {
+  const gone = await freePort()
+  const connection = { ...kafka(), brokers: [`127.0.0.1:${gone}`, ...kafka().brokers] }
+  const record = { topic: await newTopic(), key: 'k', value: Buffer.from('v') }
+  const publisher = createPublisher('test', connection, silentLogger)
+  await publisher.publish([record])
+  await publisher.close()
+  const { ping, close } = kafkaPing(connection, silentLogger)
+  await eventually('an answer', () =>
+    ping().then(
+      () => true,
+      () => false,
+    ),
+  )
+  await close()
+})
+
+test('a publisher outlasts a broker that is gone for a moment', async (t) => {
+  const [host = '', port] = (kafka().brokers[0] as string).split(':')
+  const gone = await freePort()
+  const sockets: net.Socket[] = []
+  let target = Number(port)
+  const connection: KafkaConnection = {
+    ...kafka(),
+    socketFactory: ({ onConnect }) => {
+      const socket = net.connect({ host, port: target }, onConnect)
+      sockets.push(socket)
+      return socket
+    },
+  }
+  const publisher = createPublisher('test', connection, silentLogger)
+  t.after(() => publisher.close())
+  const record = { topic: await newTopic(), key: 'k', value: Buffer.from('v') }
+  await publisher.publish([record])
+  const opened = sockets.length
+  target = gone
+  for (const socket of sockets) socket.destroy(new Error('the broker is gone'))
+  const publishing = publisher.publish([record])
+  await eventually('two tries', () => sockets.length >= opened + 2)
+  target = Number(port)
+  await publishing
+})
+
+/** A port at which nobody listens. */
+async function freePort(): Promise<number> {
+  const server = net.createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as net.AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
 
 test('a ping fails while its connection is silent, and the next one succeeds', async (t) => {
   const { wire, connection } = await behindWire(t)

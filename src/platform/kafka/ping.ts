@@ -13,8 +13,8 @@ export interface KafkaPing {
 export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
   const make = () => {
     const ended = new AbortController()
-    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal, 0)
-    const admin = kafka.admin()
+    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal)
+    const admin = kafka.admin({ retry: { retries: 0 } })
     return { admin, end: () => admin.disconnect().finally(() => ended.abort()) }
   }
   let client: ReturnType<typeof make> | undefined

@@ -69,7 +69,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
   }
 
   const letGo = async (failed: ProducerClient): Promise<void> => {
-    if ((await current) === failed) current = undefined
+    if ((await current?.catch(() => undefined)) === failed) current = undefined
     // Waits for what other callers have sent through it.
     void failed.end().catch(() => undefined)
   }
@@ -84,15 +84,15 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     const topicMessages = byTopic(records)
     const began = performance.now()
     for (let failures = 0; ; failures++) {
-      const client = await connected()
+      let client: ProducerClient | undefined
       try {
+        client = await connected()
         await client.producer.sendBatch({ acks: -1, topicMessages })
         return
       } catch (error) {
         if (refusalIn(error) !== null) throw error
-        // KafkaJS wraps retriable errors in this, even if it did not retry.
-        if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
-        await letGo(client)
+        if (closing.signal.aborted || !isPassing(error)) throw error
+        if (client) await letGo(client)
         if (failures === RETRIES || performance.now() - began > TRY_FOR_MS) throw error
         await delay(Math.min(3_000, 100 * 2 ** failures))
       }
@@ -191,6 +191,13 @@ async function connect(
     end: () => producer.disconnect().finally(() => ended.abort()),
   }
 }
+
+/** KafkaJS wraps retriable errors even if it did not retry, and those of connecting anew once more. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded ||
+  (error instanceof kafkajs.KafkaJSNonRetriableError &&
+    error.cause instanceof kafkajs.KafkaJSError &&
+    error.cause.retriable)
 
 /** Null: the error does not blame the messages. KafkaJS passes on the broker's error, or has it as cause. */
 function refusalIn(error: unknown): string | null {

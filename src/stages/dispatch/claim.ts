@@ -3,7 +3,7 @@ import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import { become } from '../../domain/payout/transition.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
-import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
+import { changedAt, type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { knows } from '../../ledger/tables/migrations.ts'
 import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
@@ -108,7 +108,7 @@ function claimAmong(
     await storeDecisions(tx, ledger, decisions)
     await tx.run(openAttempts, {
       merchantId,
-      payouts: wave.map(({ after }) => after),
+      attempts: wave.map(({ before, after }) => ({ ...after, claimedAt: changedAt(before, tx.now) })),
       owner,
       settingsHash: account.settingsHash,
       leaseUntil,

@@ -8,6 +8,7 @@ import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from './claim.ts'
 import { WARM } from './merchant-gate.ts'
 import { recordAnswers } from './record-answers.ts'
@@ -30,7 +31,10 @@ test('payoutd logs once that a circuit opens, and once that it closes again', as
   )
   await ledger.db.run(openAttempts, {
     merchantId: 'acme',
-    payouts: ids.map((payoutId) => ({ payoutId, attempt: 1, orderNo: orderNumber('acme', payoutId, 1) })),
+    attempts: ids.map((payoutId) => ({
+      ...{ payoutId, attempt: 1, orderNo: orderNumber('acme', payoutId, 1) },
+      claimedAt: systemClock.now(),
+    })),
     settingsHash: 'h',
     ...MADE,
   })

@@ -78,6 +78,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     queries: 0,
     notFoundCount: 0,
     askedAt: null,
+    updatedAt: now,
   }
   return {
     ...request,

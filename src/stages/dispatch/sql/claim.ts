@@ -35,15 +35,18 @@ export const putAmountsBack = sql<{
 
 export const openAttempts = sql<{
   merchantId: string
-  payouts: readonly Pick<Payout, 'payoutId' | 'attempt' | 'orderNo'>[]
+  attempts: readonly (Pick<Payout, 'payoutId' | 'attempt' | 'orderNo'> & { claimedAt: Instant })[]
   owner: string
   settingsHash: string
   leaseUntil: number
 }>`
-  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until, claimed_at)
   select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, ${'settingsHash'},
-         to_timestamp(${'leaseUntil'}::float8 / 1000)
-  from ${{ rows: 'payouts', columns: { payoutId: 'text', attempt: 'int', orderNo: 'text' } }} a`
+         to_timestamp(${'leaseUntil'}::float8 / 1000), to_timestamp(claimed_at / 1000)
+  from ${{
+    rows: 'attempts',
+    columns: { payoutId: 'text', attempt: 'int', orderNo: 'text', claimedAt: 'float8' },
+  }} a`
 
 /**
  * Who made which attempts, when their leases end, and whether with the settings in force. For an attempt that a recovery put

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ACCOUNT, anomaliesOf } from '../../../test/ledger.ts'
+import type { OrderReport } from '../../domain/evidence.ts'
+import { orderNumber } from '../../domain/identifiers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { type Paise, paise } from '../../domain/money.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { applyEvidenceBatch, type PayoutEvidence } from '../../stages/outcomes/outcomes.ts'
+import { acceptedAs, reported, setBackLedger } from './set-back.fixture.ts'
+
+const lockOther = sql<object>`select from payouts where payout_id = 'other' for update`
+const times = sql<object, { publishedAt: Instant; paidAt: Instant | null }>`
+  select h.published_at, p.paid_at from history h join payouts p using (merchant_id, payout_id)
+  where payout_id = 'p' order by h.version`
+
+const AMOUNT = paise(50_000_00n)
+const OTHER_AMOUNT = paise(40_000_00n)
+const OTHER_SAID = { status: 'failed', agentpayOrderId: 'AP-other', utr: null } as const
+
+const callback = (
+  payoutId: string,
+  amount: Paise,
+  said: Pick<OrderReport, 'status' | 'agentpayOrderId' | 'utr'>,
+): PayoutEvidence => {
+  const mchOrderNo = orderNumber('acme', payoutId, 1)
+  const report = { ...said, mchOrderNo, amount, fee: null, errorMessage: null, exchange: {} }
+  return { merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] }
+}
+
+for (const status of ['success', 'failed'] as const)
+  test(`a callback (${status}) whose transaction began before that of the answer counts as after it, and a recovery takes its end over`, async (t) => {
+    const lost = await setBackLedger(t)
+    await lost.read()
+    await lost.read('other', { amount: OTHER_AMOUNT })
+    await lost.backUp()
+    await lost.wave()
+    const said = { status, agentpayOrderId: 'AP1', utr: status === 'success' ? '632611200001' : null }
+    let called: Promise<unknown> = Promise.resolve()
+    await lost.db.transaction('test', async (tx) => {
+      await tx.run(lockOther, {})
+      called = applyEvidenceBatch(
+        [callback('other', OTHER_AMOUNT, OTHER_SAID), callback('p', AMOUNT, said)],
+        lost.deps,
+      )
+      await delay(50)
+      await lost.say(acceptedAs('AP1'))
+    })
+    await called
+    const stored = await lost.db.run(times, {})
+    const published = stored.map(({ publishedAt }) => publishedAt)
+    assert.deepEqual(
+      published,
+      published.toSorted((a, b) => a - b),
+    )
+    if (status === 'success') assert.equal(stored.at(-1)?.paidAt, published.at(-1))
+    await lost.lose()
+    await lost.restoreBackUp()
+    const before = await lost.publishedLines()
+    await lost.recover(reported(said))
+    const again = (await lost.publishedLines()).slice(before.length)
+    assert.deepEqual(again, [])
+    assert.equal((await anomaliesOf(lost.ledger)).includes('end-published'), false)
+  })
