@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Consumer, Producer } from 'kafkajs'
 import pg from 'pg'
 import type { EvidenceSource, Exchange, OrderReport } from '../../src/domain/evidence.ts'
 import type { State } from '../../src/domain/payout/states.ts'
@@ -75,13 +76,7 @@ export async function runPipeline(
 ): Promise<void> {
   const parts = await openParts(name, 'pipeline.sql')
   const { config, log } = parts
-  const pool = new pg.Pool({
-    connectionString: config.databaseUrl,
-    max: CONNECTIONS,
-    // Rows are locked in the order of the numbers given, and plans made while tables are small stay right.
-    options: '-c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan',
-    types: { getTypeParser: (oid, format) => (oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) },
-  })
+  const pool = openPool(config)
   const queue = await openQueue({ pool, inFlight: config.inFlight })
   const store = storeIn(pool, parts)
   const record = grouped(store.answers, { most: 500, waitMs: 5, atOnce: 2 })
@@ -107,7 +102,16 @@ export async function runPipeline(
 
 const INT8 = 20
 
-function storeIn(pool: pg.Pool, { messagesOf }: Parts) {
+export const openPool = ({ databaseUrl }: Parts['config']) =>
+  new pg.Pool({
+    connectionString: databaseUrl,
+    max: CONNECTIONS,
+    // Rows are locked in the order of the numbers given, and plans made while tables are small stay right.
+    options: '-c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan',
+    types: { getTypeParser: (oid, format) => (oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) },
+  })
+
+export function storeIn(pool: pg.Pool, { messagesOf }: Parts) {
   async function tell(client: pg.PoolClient, steps: readonly Transition[]): Promise<void> {
     const messages = steps.flatMap(({ row, from, source }) => messagesOf(row, from, source))
     await client.query({
@@ -213,11 +217,11 @@ async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => 
   }
 }
 
-/** Takes in commands by the batch; offsets are committed after them. */
-async function takeIn(
+/** Takes in commands by the batch; offsets are committed after them. Resolves once it has begun. */
+export async function takeIn(
   { kafka, config, topics, rowOf }: Parts,
   accept: (rows: Row[]) => Promise<unknown>,
-): Promise<void> {
+): Promise<Consumer> {
   const consumer = kafka.consumer({ groupId: config.kafkaGroup, maxWaitTimeInMs: 50 })
   await consumer.connect()
   await consumer.subscribe({ topics: [topics.commands], fromBeginning: true })
@@ -234,6 +238,7 @@ async function takeIn(
       }
     },
   })
+  return consumer
 }
 
 /** Publishes the outbox in order, and forgets what Kafka has. */
@@ -241,20 +246,25 @@ async function relay(pool: pg.Pool, { kafka }: Parts, source: string): Promise<n
   const producer = kafka.producer({ allowAutoTopicCreation: false })
   await producer.connect()
   for (;;) {
-    const { rows } = await pool.query({ name: 'next', text: NEXT, values: [MESSAGES_AT_ONCE] })
-    const byTopic = Map.groupBy(rows, ({ topic }) => topic as string)
-    const topicMessages = [...byTopic].map(([topic, messages]) => ({
-      topic,
-      messages: messages.map((each) => ({
-        key: each.key,
-        value: each.value,
-        headers: cloudEvent(each, source),
-      })),
-    }))
-    if (rows.length > 0) {
-      await producer.sendBatch({ acks: -1, topicMessages })
-      await pool.query({ name: 'forget', text: FORGET, values: [rows.map(({ id }) => id)] })
-    }
-    if (rows.length < MESSAGES_AT_ONCE / 2) await delay(RELAY_PAUSE_MS)
+    const published = await publishSome(pool, producer, source)
+    if (published < MESSAGES_AT_ONCE / 2) await delay(RELAY_PAUSE_MS)
   }
+}
+
+/** Resolves with how many messages it published. */
+export async function publishSome(pool: pg.Pool, producer: Producer, source: string): Promise<number> {
+  const { rows } = await pool.query({ name: 'next', text: NEXT, values: [MESSAGES_AT_ONCE] })
+  if (rows.length === 0) return 0
+  const byTopic = Map.groupBy(rows, ({ topic }) => topic as string)
+  const topicMessages = [...byTopic].map(([topic, messages]) => ({
+    topic,
+    messages: messages.map((each) => ({
+      key: each.key,
+      value: each.value,
+      headers: cloudEvent(each, source),
+    })),
+  }))
+  await producer.sendBatch({ acks: -1, topicMessages })
+  await pool.query({ name: 'forget', text: FORGET, values: [rows.map(({ id }) => id)] })
+  return rows.length
 }
