@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { onScreen } from '../src/text/text.ts'
 
 type Listed = { name: string; description: string; load: () => Promise<Command> }
 
@@ -118,7 +119,14 @@ export async function programFor(args: readonly string[]): Promise<Command> {
     const command = args.includes(name) ? await load() : new Command(name)
     program.addCommand(command.description(description))
   }
+  showSafely(program)
   return program
+}
+
+/** What commander itself says, too, repeats what was typed or pasted. */
+function showSafely(command: Command): void {
+  command.configureOutput({ outputError: (text, write) => write(onScreen(text)) })
+  for (const each of command.commands) showSafely(each)
 }
 
 /** The program with all its commands. */

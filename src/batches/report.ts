@@ -14,7 +14,7 @@ export function report(ingested: Ingested): string {
   if (ingested.kind === 'unreadable') {
     return [
       'Nothing was published: ingest cannot read the file.',
-      ...ingested.faults.map((fault) => `- ${fault}`),
+      ...ingested.faults.map((fault) => `- ${visible(fault)}`),
     ].join('\n')
   }
   if (ingested.kind === 'stopped') return 'Interrupted before anything was published.'

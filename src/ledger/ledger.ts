@@ -139,7 +139,7 @@ export async function storeDecisions(
   ]
   if (last.size + history.length + messages.length > 0)
     await tx.run(storeTransitions, {
-      payouts: [...last.values()],
+      payouts: [...last.values()].map((payout) => changed(payout, tx.now)),
       history: history.map((each) => historyRow(each, tx.now)),
       messages: messages.map(messageRow),
     })
@@ -167,12 +167,18 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
   await tx.run(keepSaidOtherwise, { payouts: ended })
 }
 
+/** Longer than one transaction waits for another. */
+const LONGEST_WAIT_MS = 30_000
+
 /**
- * When a locked payout changes, in a transaction that began at `now`: another one may have begun later and changed it before. The
- * times of its transitions never go back, so their order tells what came after what.
+ * When a locked payout changes, in a transaction that began at `now`. Another one may have begun later and changed it before, so
+ * the times of its transitions are in their order, which tells what came after what. If they are far apart, a clock was wrong: then
+ * `now` counts, or a ledger that was set back would give its transitions the times of the lost ones.
  */
 export const changedAt = ({ updatedAt }: Pick<Payout, 'updatedAt'>, now: Instant): Instant =>
-  Math.max(now, updatedAt)
+  updatedAt > now + LONGEST_WAIT_MS ? now : Math.max(now, updatedAt)
+
+const changed = (payout: Payout, now: Instant): Payout => ({ ...payout, updatedAt: changedAt(payout, now) })
 
 /** Null: payoutd has published nothing about it before. */
 const fromState = ({ version, state }: Payout): State | null => (version === 0 ? null : state)
@@ -181,7 +187,8 @@ const isTransition = ({ before, after }: Change): boolean => after.version > bef
 
 /** Stores locked payouts as they are now, each once, and publishes nothing: for changes that were published before. */
 export async function storePayouts(tx: Transaction, payouts: readonly Payout[]): Promise<void> {
-  if (payouts.length > 0) await tx.run(updatePayouts, { payouts })
+  if (payouts.length === 0) return
+  await tx.run(updatePayouts, { payouts: payouts.map((payout) => changed(payout, tx.now)) })
 }
 
 /**

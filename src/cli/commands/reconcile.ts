@@ -170,7 +170,7 @@ async function opened(
 }
 
 async function runNamed(id: string, db: Database): Promise<Reconciliation> {
-  const run = /^[0-9a-f-]{36}$/.test(id) ? await findReconciliation(db, id) : null
+  const run = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) ? await findReconciliation(db, id) : null
   if (run) return run
   throw new ExpectedFailure(
     `there is no reconciliation ${id}: give --from and --to, which continue an interrupted one`,

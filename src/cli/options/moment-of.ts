@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { isOfThisCentury } from '../../domain/commands/validate.ts'
 import type { Instant } from '../../domain/instant.ts'
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
@@ -19,6 +20,7 @@ function parsed(text: string, isOne: boolean, wanted: string): Instant {
   if (isOne && !isDay(text.slice(0, 10))) throw new InvalidArgumentError('There is no such day.')
   const at = isOne ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at)) throw new InvalidArgumentError(`It must be ${wanted}.`)
+  if (!isOfThisCentury(at)) throw new InvalidArgumentError('It must be in this century.')
   return at
 }
 

@@ -77,7 +77,7 @@ export type Payout = {
   ready: boolean
   /** When payoutd must look at it again: lease, next query, back-off, schedule or deadline. */
   dueAt: Instant | null
-  /** When it last changed, by the database's clock. Its next change counts as not before that, whenever its transaction began. */
+  /** When it last changed, by the database's clock. */
   updatedAt: Instant
 }
 

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ACCOUNT, anomaliesOf } from '../../../test/ledger.ts'
+import { ABSENT } from '../../../test/lost-ledger.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { type Paise, paise } from '../../domain/money.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../../stages/outcomes/outcomes.ts'
-import { acceptedAs, reported, setBackLedger } from './set-back.fixture.ts'
+import { acceptedAs, REFUSED, reported, setBackLedger, TIMEOUT } from './set-back.fixture.ts'
 
 const lockOther = sql<object>`select from payouts where payout_id = 'other' for update`
 const times = sql<object, { publishedAt: Instant; paidAt: Instant | null }>`
@@ -63,3 +65,24 @@ for (const status of ['success', 'failed'] as const)
     assert.deepEqual(again, [])
     assert.equal((await anomaliesOf(lost.ledger)).includes('end-published'), false)
   })
+
+/** As a server left it whose clock was an hour ahead. */
+const wasAhead = sql<object>`update payouts set updated_at = now() + interval '1 hour'`
+
+test('a payout that changed while the clock was ahead changes at the right time again, so that a lost attempt is told from the next', async (t) => {
+  const lost = await setBackLedger(t)
+  await lost.read()
+  await lost.db.run(wasAhead, {})
+  await lost.backUp()
+  await lost.wave()
+  await lost.say(TIMEOUT)
+  await lost.lose()
+  await lost.restoreBackUp()
+  const before = systemClock.now()
+  await lost.wave()
+  await lost.say(REFUSED)
+  assert.ok((await lost.db.run(times, {})).every(({ publishedAt }) => publishedAt <= systemClock.now()))
+  assert.ok(((await lost.sentAt()) ?? 0) >= before)
+  await lost.recover(ABSENT)
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+})

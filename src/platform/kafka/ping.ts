@@ -13,8 +13,10 @@ export interface KafkaPing {
 export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
   const make = () => {
     const ended = new AbortController()
-    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal)
-    const admin = kafka.admin({ retry: { retries: 0 } })
+    // One try for each broker.
+    const retries = connection.brokers.length - 1
+    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal, retries)
+    const admin = kafka.admin()
     return { admin, end: () => admin.disconnect().finally(() => ended.abort()) }
   }
   let client: ReturnType<typeof make> | undefined

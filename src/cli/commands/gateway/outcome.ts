@@ -1,5 +1,6 @@
 import type { Exchange } from '../../../domain/evidence.ts'
 import { formatRupees, type Paise } from '../../../domain/money.ts'
+import { visible } from '../../../text/text.ts'
 import { print } from '../../print.ts'
 
 /** The exit codes of `payoutd gateway`. */
@@ -24,14 +25,14 @@ export type GatewayOutcome = { code: number; title: string; facts: readonly Fact
 export function printOutcome({ code, title, facts, json }: GatewayOutcome, asJson: boolean): void {
   process.exitCode = code
   if (asJson) print(JSON.stringify(json, paiseAsText, 2))
-  else print([title, ...factLines(facts)].join('\n'))
+  else print([visible(title), ...factLines(facts)].join('\n'))
 }
 
-/** Name and value in two columns. */
+/** Name and value in two columns, each on its line whatever the gateway says. */
 export function factLines(facts: readonly Fact[]): string[] {
   const shown = facts.filter((fact): fact is [string, string] => fact[1] !== null)
   const width = Math.max(0, ...shown.map(([name]) => name.length))
-  return shown.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+  return shown.map(([name, value]) => `  ${name.padEnd(width)}  ${visible(value)}`)
 }
 
 export const rupees = (amount: Paise | null): string | null => (amount === null ? null : formatRupees(amount))

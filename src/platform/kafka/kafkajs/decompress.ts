@@ -19,8 +19,34 @@ export async function decompress(bytes: Buffer, compression: Compression, limit:
     case 'lz4':
       return lz4Decompress(bytes, limit)
     case 'zstd':
-      return promisify(zlib.zstdDecompress)(bytes, { maxOutputLength: limit })
+      return zstd(bytes, limit)
   }
+}
+
+/** The content may be cut into frames, of which Node reads the first. Source: RFC 8878, 3. */
+async function zstd(bytes: Buffer, limit: number): Promise<Buffer> {
+  const frames: Buffer[] = []
+  let left = limit
+  for (let at = 0; at < bytes.length; ) {
+    const frame = await zstdFrame(bytes.subarray(at), left)
+    if (frame.bytesRead === 0 || frame.content.length > left)
+      throw new Error(`zstd: more than ${limit} bytes, or none`)
+    frames.push(frame.content)
+    left -= frame.content.length
+    at += frame.bytesRead
+  }
+  return Buffer.concat(frames)
+}
+
+function zstdFrame(bytes: Buffer, limit: number): Promise<{ content: Buffer; bytesRead: number }> {
+  return new Promise((resolve, reject) => {
+    const options = { maxOutputLength: Math.max(1, limit), info: true }
+    zlib.zstdDecompress(bytes, options, (error, result) => {
+      if (error) return reject(error)
+      const { buffer, engine } = result as unknown as { buffer: Buffer; engine: { bytesWritten: number } }
+      resolve({ content: buffer, bytesRead: engine.bytesWritten })
+    })
+  })
 }
 
 /**

@@ -10,6 +10,15 @@ const fixtures = Object.entries(LIBRDKAFKA).map(
   ([name, base64]) => [name as Compression, Buffer.from(base64, 'base64')] as const,
 )
 
+test('a zstd batch of several frames is read', async () => {
+  const batch = Buffer.from(LIBRDKAFKA.zstd, 'base64')
+  const header = batch.subarray(0, 61)
+  const content = zlib.zstdDecompressSync(batch.subarray(61))
+  const halves = [content.subarray(0, content.length / 2), content.subarray(content.length / 2)]
+  const inFrames = Buffer.concat([header, ...halves.map((half) => zlib.zstdCompressSync(half))])
+  assert.deepEqual(await readRecordBatch(inFrames), await readRecordBatch(batch))
+})
+
 test('batches that librdkafka compressed with gzip, snappy, lz4 and zstd are read, message by message', async () => {
   for (const [name, batch] of fixtures) {
     assert.equal(COMPRESSIONS[batch.readInt16BE(21) & 7], name)

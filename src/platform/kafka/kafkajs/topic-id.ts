@@ -1,4 +1,4 @@
-import type { Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import { ask, type Broker, type Reader, type Request } from './kafkajs-request.ts'
 
 export type Cluster = {
@@ -30,6 +30,8 @@ export interface TopicIds {
   close(): Promise<void>
 }
 
+/** Kafka's UNKNOWN_TOPIC_OR_PARTITION. */
+const UNKNOWN_TOPIC = 3
 const NO_ID = Buffer.alloc(16)
 
 /** Connects on the first request. */
@@ -121,7 +123,9 @@ function readId(reader: Reader, topic: string): string {
     return { errorCode, id }
   })
   if (!first || first.id.equals(NO_ID)) {
-    throw new Error(`Kafka does not tell the id of topic ${topic} (error code ${first?.errorCode})`)
+    const error = new Error(`Kafka does not tell the id of topic ${topic} (error code ${first?.errorCode})`)
+    if (first?.errorCode !== UNKNOWN_TOPIC) throw error
+    throw new kafkajs.KafkaJSProtocolError(Object.assign(error, { type: 'UNKNOWN_TOPIC_OR_PARTITION' }))
   }
   return first.id.toString('base64url')
 }
