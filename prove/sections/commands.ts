@@ -128,14 +128,20 @@ const DEEDS: readonly Act[] = [
       )
     },
   },
-  command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED]),
+  command(['pause merchant'], async (world) => {
+    await world.command(['resume', MERCHANT_ID, ...DECIDED])
+    return ['pause', MERCHANT_ID, ...DECIDED]
+  }),
   command(['cancel payouts'], async (world) => {
     const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
     await isIn(world, payoutId, 'queued')
     return ['payout', 'cancel', payoutId, ...OF, ...DECIDED]
   }),
   command(['cancel batch'], async () => ['payout', 'cancel', '--batch', 'withdrawn', ...OF, ...DECIDED]),
-  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED]),
+  command(['resume merchant'], async (world) => {
+    await world.command(['pause', MERCHANT_ID, ...DECIDED])
+    return ['resume', MERCHANT_ID, ...DECIDED]
+  }),
   command(['release payouts'], async (world) => {
     const [twin] = await world.ask(1, [MIX.usual], ONE)
     const number = Number(twin?.slice(1))
@@ -324,11 +330,13 @@ const DEEDS: readonly Act[] = [
     async try(world, crash) {
       const fence = { merchantId: MERCHANT_ID, by: BY_PAYOUTD, reason: 'another server took over' }
       await world.db.run(raiseFence, { ...fence, feeEstimate: 0n })
+      await world.db.run(byOneFailover, {})
       const args = ['recover', '--nothing-lost', ...OF, ...DECIDED]
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`recover ended with ${exit}`)
-      await world.command(args)
-      if ((await world.db.run(fenced, {})).length > 0) throw new Error('the fence still stands')
+      const { proc } = await world.command(args)
+      if ((await world.db.run(fenced, {})).length > 0)
+        throw new Error(`the fence still stands: ${proc.tail()}`)
     },
   },
   payins(['intend payin', 'payinCreate', 'record creation']),
@@ -413,6 +421,7 @@ const loseCallback = sql<{ merchantId: string; orderNo: string }>`
 const askAgainNow = sql<object>`update lost_callbacks set ask_at = now()`
 const lost = sql<object>`select 1 from lost_callbacks`
 
+const byOneFailover = sql<object>`update merchants set recovering_one_step = true where recovering_since is not null`
 const fenced = sql<object>`select 1 from merchants where recovering_since is not null`
 
 const insertLarge = sql<{ topic: string; eventId: string; value: Buffer }>`
