@@ -167,18 +167,17 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
   await tx.run(keepSaidOtherwise, { payouts: ended })
 }
 
-/** Longer than one transaction waits for another. */
-const LONGEST_WAIT_MS = 30_000
-
 /**
  * When a locked payout changes, in a transaction that began at `now`. Another one may have begun later and changed it before, so
- * the times of its transitions are in their order, which tells what came after what. If they are far apart, a clock was wrong: then
- * `now` counts, or a ledger that was set back would give its transitions the times of the lost ones.
+ * the times of its transitions are in their order, which tells what came after what.
  */
-export const changedAt = ({ updatedAt }: Pick<Payout, 'updatedAt'>, now: Instant): Instant =>
-  updatedAt > now + LONGEST_WAIT_MS ? now : Math.max(now, updatedAt)
+export const changedAt = ({ lastChangeAt }: Pick<Payout, 'lastChangeAt'>, now: Instant): Instant =>
+  Math.max(now, lastChangeAt ?? now)
 
-const changed = (payout: Payout, now: Instant): Payout => ({ ...payout, updatedAt: changedAt(payout, now) })
+const changed = (payout: Payout, now: Instant): Payout => ({
+  ...payout,
+  lastChangeAt: changedAt(payout, now),
+})
 
 /** Null: payoutd has published nothing about it before. */
 const fromState = ({ version, state }: Payout): State | null => (version === 0 ? null : state)

@@ -18,7 +18,7 @@ import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
 /** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
 export type PayoutStory = Evidence &
   AskedFor & {
-    payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'rowNumber' | 'notBefore'>
+    payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber' | 'notBefore'>
     /** Why a rejected command was rejected. */
     faults: Fault[]
     /** Why it was held for a person. */

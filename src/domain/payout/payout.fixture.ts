@@ -34,6 +34,6 @@ export const sentPayout = (fields: Partial<Payout>): Payout => ({
   askedAt: null,
   ready: false,
   dueAt: null,
-  updatedAt: 0,
+  lastChangeAt: null,
   ...fields,
 })

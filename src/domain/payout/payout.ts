@@ -77,8 +77,8 @@ export type Payout = {
   ready: boolean
   /** When payoutd must look at it again: lease, next query, back-off, schedule or deadline. */
   dueAt: Instant | null
-  /** When it last changed, by the database's clock. */
-  updatedAt: Instant
+  /** When it last changed, by the database's clock. Null: that clock was ahead then, or is behind now. */
+  lastChangeAt: Instant | null
 }
 
 /** What one decision does to one payout. */

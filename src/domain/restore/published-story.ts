@@ -137,7 +137,7 @@ export const NOTHING_OWN: OwnStory = { transitions: [], submitted: [] }
 
 /**
  * What ledgers that were set back one after another published and the ledger lacks, each in the order of time. What does not go on
- * from the transition before it, under the next version, is of the next ledger. The ledger's own transitions stand between them.
+ * from the transition before it, under the next version or to an end, is of the next ledger. The ledger's own transitions stand between them.
  */
 export function storiesOf(
   lacked: readonly PublishedTransition[],
@@ -155,11 +155,12 @@ export function storiesOf(
   return stories.filter(({ length }) => length > 0)
 }
 
-/** A result does not say which state came before. */
-const goesOn = (before: OwnTransition | undefined, { version, fromState }: OwnTransition): boolean =>
-  before !== undefined &&
-  version === before.version + 1 &&
-  (fromState === before.toState || (fromState === null && !isEnd(before.toState)))
+/** Events before an end may be missing, because results do not wait for them. */
+function goesOn(before: OwnTransition | undefined, { version, fromState, toState }: OwnTransition): boolean {
+  if (before === undefined || version <= before.version) return false
+  const isNext = version === before.version + 1 && fromState === before.toState
+  return isNext || (isEnd(toState) && !isEnd(before.toState))
+}
 
 /** The states that only an attempt leads to. */
 const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']

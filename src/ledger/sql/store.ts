@@ -14,8 +14,8 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
       agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.not_found_count,
-      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = to_timestamp(c.updated_at / 1000),
-      paid_at = case when c.state = 'paid' and p.state <> 'paid' then to_timestamp(c.updated_at / 1000) else p.paid_at end
+      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = to_timestamp(c.last_change_at / 1000),
+      paid_at = case when c.state = 'paid' and p.state <> 'paid' then to_timestamp(c.last_change_at / 1000) else p.paid_at end
   from (
     select given.*,
       (select ctid from payouts
@@ -49,7 +49,7 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
           fee: 'bigint',
         },
         ...{ utr: 'text', deadline: 'float8', unknownSince: 'float8', queries: 'int', notFoundCount: 'int' },
-        ...{ askedAt: 'float8', ready: 'bool', dueAt: 'float8', updatedAt: 'float8' },
+        ...{ askedAt: 'float8', ready: 'bool', dueAt: 'float8', lastChangeAt: 'float8' },
       },
     }} given
   ) c

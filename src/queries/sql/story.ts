@@ -12,6 +12,7 @@ type PayoutStoryKey = { merchantId: string; payoutId: string }
 export type PayoutRow = Payout & {
   priority: number
   acceptedAt: Instant
+  updatedAt: Instant
   rowNumber: number | null
   /** The time before which it must not be sent; null: the command names none. */
   notBefore: Instant | null
@@ -20,7 +21,7 @@ export type PayoutRow = Payout & {
 }
 
 export const payoutWithCommand = sql<PayoutStoryKey, PayoutRow>`
-  select ${payoutColumns}, p.priority, p.accepted_at, c.row_number, c.not_before, c.sealed, c.faults
+  select ${payoutColumns}, p.priority, p.accepted_at, p.updated_at, c.row_number, c.not_before, c.sealed, c.faults
   from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 

@@ -78,7 +78,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     queries: 0,
     notFoundCount: 0,
     askedAt: null,
-    updatedAt: now,
+    lastChangeAt: now,
   }
   return {
     ...request,
