@@ -47,3 +47,10 @@ export function kafkaFor(
     logCreator: logCreator(log),
   })
 }
+
+/** The same connection, with another of its brokers first. */
+export function beginningAt(place: number, connection: KafkaConnection): KafkaConnection {
+  const { brokers } = connection
+  const first = place % brokers.length
+  return { ...connection, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
+}

@@ -853,6 +853,14 @@ test('a publisher and a ping reach Kafka although the first broker of the list i
   await close()
 })
 
+test('a ping of silent brokers ends, however many there are', async (t) => {
+  const { connection } = await silentKafka(t)
+  const brokers = Array.from({ length: 5 }, () => connection.brokers[0] as string)
+  const { ping, close } = kafkaPing({ ...connection, brokers }, silentLogger)
+  await assert.rejects(ping(), /no broker has answered/)
+  await close()
+})
+
 test('a publisher outlasts a broker that is gone for a moment', async (t) => {
   const [host = '', port] = (kafka().brokers[0] as string).split(':')
   const gone = await freePort()

@@ -1,7 +1,11 @@
 import type { Logger } from '../log.ts'
-import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { waitFor } from '../running/lifecycle.ts'
+import { beginningAt, type KafkaConnection, kafkaFor } from './connection.ts'
 
 const ANSWER_WITHIN_MS = 3_000
+/** One silent broker takes five seconds. The next ping begins at the next broker. */
+const PATIENCE_MS = 6_000
+const GOODBYE_MS = 1_000
 
 export interface KafkaPing {
   /** Resolves when a broker answers, rejects if none does within a few seconds. One at a time. */
@@ -11,12 +15,12 @@ export interface KafkaPing {
 
 /** Asks Kafka repeatedly whether it is there. After a failure the next ping goes over a new connection. */
 export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
+  let made = 0
   const make = () => {
     const ended = new AbortController()
-    // One try for each broker.
-    const retries = connection.brokers.length - 1
-    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal, retries)
-    const admin = kafka.admin()
+    const { brokers } = connection
+    const place = { ...beginningAt(made++, connection), requestTimeout: ANSWER_WITHIN_MS }
+    const admin = kafkaFor(place, log, ended.signal, brokers.length - 1).admin()
     return { admin, end: () => admin.disconnect().finally(() => ended.abort()) }
   }
   let client: ReturnType<typeof make> | undefined
@@ -25,8 +29,7 @@ export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
       const asked = client ?? make()
       client = asked
       try {
-        await asked.admin.connect()
-        await asked.admin.describeCluster()
+        await inTime(asked.admin.connect().then(() => asked.admin.describeCluster()))
       } catch (error) {
         client = undefined
         // A connection without an answer takes a while to end.
@@ -35,7 +38,18 @@ export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
       }
     },
     async close() {
-      await client?.end()
+      await waitFor(client?.end() ?? Promise.resolve(), GOODBYE_MS)
     },
   }
+}
+
+async function inTime(answer: Promise<unknown>): Promise<void> {
+  let isThere = false
+  const answered = answer.then(() => {
+    isThere = true
+  })
+  await waitFor(answered, PATIENCE_MS)
+  if (isThere) return
+  answered.catch(() => undefined)
+  throw new Error(`no broker has answered within ${PATIENCE_MS} ms`)
 }

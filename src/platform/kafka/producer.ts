@@ -4,7 +4,7 @@ import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { crashPoint, type PublisherName } from '../running/crash-points.ts'
 import { waitFor } from '../running/lifecycle.ts'
-import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { beginningAt, type KafkaConnection, kafkaFor } from './connection.ts'
 import { partitioner } from './partitioner.ts'
 import type { OutgoingRecord } from './records.ts'
 
@@ -160,12 +160,6 @@ export class Publishers {
   async close(): Promise<void> {
     await Promise.all([...this.#byTopic.values()].map((publisher) => publisher.close()))
   }
-}
-
-function beginningAt(place: number, connection: KafkaConnection): KafkaConnection {
-  const { brokers } = connection
-  const first = place % brokers.length
-  return { ...connection, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
 }
 
 type ProducerClient = { producer: Producer; end(): Promise<void> }

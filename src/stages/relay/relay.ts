@@ -218,7 +218,8 @@ export class Relay {
   async leave(): Promise<void> {
     this.#leaving.abort()
     await waitFor(Promise.all(this.#moving.values()), GOODBYE_MS)
-    await this.#leaveShards()
+    // Otherwise they are free once the lease ends.
+    await waitFor(this.#leaveShards(), GOODBYE_MS)
   }
 
   async #leaveShards(): Promise<void> {
