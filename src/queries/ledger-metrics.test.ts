@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { payinLedger, report, TABLE } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
