@@ -180,7 +180,7 @@ const HOT: Hot[] = [
   hot('lockById', lockById, { payouts: payoutKeys }),
   hot('lockByOrder', lockByOrder, { orders: each((n) => ({ merchantId: 'acme', mchOrderNo: `O${n}` })) }),
   hot('storeTransitions', storeTransitions, {
-    payouts: each((n) => ({ ...PAYOUT, payoutId: `p${n}` })),
+    payouts: each((n) => ({ ...PAYOUT, payoutId: `p${n}`, lastChangeAt: 0 })),
     history: each((n) => ({
       ...{ merchantId: 'acme', payoutId: `p${n}`, version: 2, fromState: 'processing', toState: 'paid' },
       ...{ reason: null, source: 'CALLBACK', exchange: null, publishedAt: 0 },

@@ -20,6 +20,7 @@ import {
   appendOutbox,
   countRepeatedOfPayouts,
   countUnmovedOfPayouts,
+  type DatedPayout,
   type HistoryRow,
   insertHistory,
   storeTransitions,
@@ -174,7 +175,7 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
 export const changedAt = ({ lastChangeAt }: Pick<Payout, 'lastChangeAt'>, now: Instant): Instant =>
   Math.max(now, lastChangeAt ?? now)
 
-const changed = (payout: Payout, now: Instant): Payout => ({
+const changed = (payout: Payout, now: Instant): DatedPayout => ({
   ...payout,
   lastChangeAt: changedAt(payout, now),
 })

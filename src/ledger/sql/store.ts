@@ -4,8 +4,11 @@ import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import type { KeptCount, Repeated, Subject } from '../evidence/repeats.ts'
 
+/** A payout as it is now, since `lastChangeAt`. */
+export type DatedPayout = Payout & { lastChangeAt: Instant }
+
 /** The payouts are locked already, so each row keeps its ctid. */
-export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
+export const updatePayouts = sql<{ payouts: readonly DatedPayout[] }>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
       account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away,
@@ -179,7 +182,7 @@ export const appendOutbox = sql<{ messages: readonly MessageRow[] }>`
 
 /** Writes everything about a payout's transition in one statement, and so in one round trip. */
 export const storeTransitions = sql<{
-  payouts: readonly Payout[]
+  payouts: readonly DatedPayout[]
   history: readonly HistoryRow[]
   messages: readonly MessageRow[]
 }>`
