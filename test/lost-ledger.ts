@@ -167,7 +167,7 @@ export async function lostLedger(t: TestContext) {
     },
     async recover(
       published: readonly WrittenMessage[],
-      answer: QueryAnswer,
+      answer: QueryAnswer | ((mchOrderNo: string) => QueryAnswer),
       {
         listed,
         asked,
@@ -185,7 +185,7 @@ export async function lostLedger(t: TestContext) {
           {
             ...ACCOUNT,
             queryPolicy: { ...TABLE, resendWhenAbsent },
-            query: async () => answer,
+            query: async (mchOrderNo) => (typeof answer === 'function' ? answer(mchOrderNo) : answer),
             presenceCheck,
           },
         ],

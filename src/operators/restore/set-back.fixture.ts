@@ -129,7 +129,7 @@ export async function setBackLedger(t: TestContext) {
     publishOwnFirst: () => {
       isOwnFirst = true
     },
-    recover: async (answer = HAS_IT) => lost.recover(await all(), answer),
+    recover: async (answer: Parameters<typeof lost.recover>[1] = HAS_IT) => lost.recover(await all(), answer),
     /** Returns how many payouts lacked something. */
     async readBack(): Promise<number> {
       await listOpen(db, await lost.raise())
