@@ -58,7 +58,7 @@ async function runSideBySide({ wave, deps }: SetBack): Promise<void> {
   const callBack = async (payout: Payout, i: number) => {
     await delay(i % 5)
     answers.push(answerTo(payout))
-    await delay(i % 4)
+    await delay(i % 2)
     callbacks.push(callbackOf(payout.payoutId))
   }
   const store = async <Item>(queue: Item[], work: (items: Item[]) => Promise<unknown[]>, isEnd = false) => {
@@ -86,8 +86,8 @@ const outOfOrder = sql<object, { payoutId: string }>`
 for (const [what, events, results] of [
   ['everything', 1, 1],
   ['the first half', 0.5, 0.5],
-  ['more of the results', 0.3, 0.8],
-  ['more of the events', 0.8, 0.3],
+  ['more of the results', 0.6, 1],
+  ['more of the events', 1, 0.5],
 ] as const)
   test(`after one loss, every payout of stages that ran side by side ends once, as the gateway has it: Kafka has ${what}`, async (t) => {
     const lost = await setBackLedger(t)
