@@ -82,7 +82,7 @@ function outcomeOf(found: ProbeOutcome, out: string): GatewayOutcome {
         ],
         ...['', 'retCodes received; ask the gateway’s support what they mean', ...factLines(codes), ''],
         `written to ${out}`,
-      ].join('\n')
+      ]
       const code = knownOrder === 'not-found' ? EXIT.no : EXIT.yes
       return { code, title, facts: [], json: { ...found, file: out } }
     }

@@ -77,7 +77,10 @@ export type Payout = {
   ready: boolean
   /** When payoutd must look at it again: lease, next query, back-off, schedule or deadline. */
   dueAt: Instant | null
-  /** When it last changed, by the database's clock. Null: that clock was ahead then, or is behind now. */
+  /**
+   * When it last changed, by the database's clock. Null: that clock was ahead then, or is behind now; while an attempt is under way,
+   * by more than 30 s. Only submissions must have a time of their own, to be told from those of a lost ledger.
+   */
   lastChangeAt: Instant | null
 }
 

@@ -111,3 +111,16 @@ for (const status of ['success', 'failed'] as const)
     assert.match(again[0] ?? '', / v4$/)
     assert.deepEqual(await anomaliesOf(lost.ledger), [])
   })
+
+test('a callback after the clock has stepped back a little counts as after the answer', async (t) => {
+  const lost = await setBackLedger(t)
+  await lost.sendAs2()
+  await lost.say(acceptedAs('AP1'))
+  await lost.db.run(wasAhead, { seconds: 5 })
+  await lost.callBack({ status: 'failed', agentpayOrderId: 'AP1', utr: null })
+  const published = (await lost.db.run(times, {})).map(({ publishedAt }) => publishedAt)
+  assert.ok(
+    (published.at(-1) ?? 0) > systemClock.now(),
+    'not before what was stored while the clock was ahead',
+  )
+})

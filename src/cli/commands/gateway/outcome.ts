@@ -18,14 +18,19 @@ Exit codes:
 /** A line for a person; null leaves it out. */
 export type Fact = readonly [name: string, value: string | null]
 
-/** The result of a call, for people and for programs. */
-export type GatewayOutcome = { code: number; title: string; facts: readonly Fact[]; json: object }
+/** The result of a call, for people and for programs. `title`: one line or several. */
+export type GatewayOutcome = {
+  code: number
+  title: string | readonly string[]
+  facts: readonly Fact[]
+  json: object
+}
 
 /** Prints an outcome and sets the exit code. */
 export function printOutcome({ code, title, facts, json }: GatewayOutcome, asJson: boolean): void {
   process.exitCode = code
   if (asJson) print(JSON.stringify(json, paiseAsText, 2))
-  else print([visible(title), ...factLines(facts)].join('\n'))
+  else print([...[title].flat().map(visible), ...factLines(facts)].join('\n'))
 }
 
 /** Name and value in two columns, each on its line whatever the gateway says. */
