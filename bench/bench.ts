@@ -5,7 +5,7 @@ import { report } from './report.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
 import { onFreshServers } from './servers.ts'
-import { type BenchSettings, SETTLE_MS, STEADY } from './settings.ts'
+import { type BenchSettings, SETTLE_MS, STEADY, WARM_UP_PAYOUTS } from './settings.ts'
 
 type BenchOptions = {
   payouts: number
@@ -16,9 +16,6 @@ type BenchOptions = {
   contenders: string[]
   dir: string
 }
-
-/** Enough for the servers' code to be compiled; not counted. */
-const WARM_UP_PAYOUTS = 2_000
 
 const CONTENDERS = `of ${Object.keys(IMPLEMENTATIONS).join(', ')}, payoutd@PATH (as another checkout has it)`
 

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { sum } from './statistics.ts'
 
 /** A PostgreSQL process reports what it did at latest this long after it has become idle (PGSTAT_IDLE_INTERVAL in its pgstat.c). */
 const REPORTED_AFTER_MS = 10_500
@@ -57,8 +58,8 @@ export async function topicBytes(kafkaData: string, topic: string): Promise<numb
     partitions.map(async (partition) => {
       const segments = (await readdir(path.join(log, partition))).filter((file) => file.endsWith('.log'))
       const stats = await Promise.all(segments.map((file) => stat(path.join(log, partition, file))))
-      return stats.reduce((sum, { size }) => sum + size, 0)
+      return sum(stats.map(({ size }) => size))
     }),
   )
-  return sizes.reduce((sum, size) => sum + size, 0)
+  return sum(sizes)
 }

@@ -8,10 +8,10 @@ import { openLoad } from './load.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
 import { type BenchServers, onFreshServers } from './servers.ts'
+import { WARM_UP_PAYOUTS } from './settings.ts'
+import { sum } from './statistics.ts'
 import { openTestbed } from './testbed.ts'
 
-/** As in contenders/floors.ts. */
-const WARM_UP = 2_000
 const PROCESSES = ['worker', 'postgres', 'kafka', 'sandbox'] as const
 
 type Floor = { floor: string; micros: Record<string, number> }
@@ -29,12 +29,12 @@ await new Command('floors')
 async function bench({ payouts }: FloorsOptions, servers: BenchServers): Promise<void> {
   const at = new Date(systemClock.now())
   const floors = await measureFloors(payouts, servers)
-  const settings = { payouts: WARM_UP, rounds: 1, inFlight: 256, latencyMs: 0, tail: false }
+  const settings = { payouts: WARM_UP_PAYOUTS, rounds: 1, inFlight: 256, latencyMs: 0, tail: false }
   await run('payoutd', 0, servers, settings)
   const ours = await run('payoutd', 1, servers, { ...settings, payouts })
-  const sum = floors.reduce((all, { micros }) => all + sumOf(micros), 0)
-  const times = (100 * sumOf(ours.cpu)) / sum
-  const file = await keepResults('floors', at, { payouts, floors, sum, payoutd: ours, times })
+  const least = sum(floors.map(({ micros }) => sum(Object.values(micros))))
+  const times = (100 * sum(Object.values(ours.cpu))) / least
+  const file = await keepResults('floors', at, { payouts, floors, sum: least, payoutd: ours, times })
   console.log(
     `\n${table(floors, ours)}\n\npayoutd takes ${times.toFixed(2)} times their sum; raw numbers: ${file}`,
   )
@@ -44,7 +44,7 @@ async function measureFloors(payouts: number, servers: BenchServers): Promise<Fl
   const { stack, logs } = servers
   const testbed = await openTestbed('floors', servers, { inFlight: 256, latencyMs: 0 })
   const load = await openLoad(testbed.config, false, servers.log)
-  await load.backlog(WARM_UP + payouts)
+  await load.backlog(WARM_UP_PAYOUTS + payouts)
   const pids = { postgres: stack.pids.postgres, kafka: stack.pids.kafka, sandbox: testbed.sandbox.pid }
   const program = path.join(import.meta.dirname, 'contenders', 'floors.ts')
   const { process } = await testbed.spawn([...payoutdNode, program], {
@@ -58,14 +58,10 @@ async function measureFloors(payouts: number, servers: BenchServers): Promise<Fl
   return lines.filter((line) => line.startsWith('{"floor"')).map((line) => JSON.parse(line) as Floor)
 }
 
-function sumOf(micros: Record<string, number>): number {
-  return Object.values(micros).reduce((sum, each) => sum + each, 0)
-}
-
 function table(floors: readonly Floor[], { cpu }: Measurement): string {
   const rows = floors.map(({ floor, micros }) => row(floor, micros))
   const sums = Object.fromEntries(
-    PROCESSES.map((name) => [name, floors.reduce((sum, { micros }) => sum + (micros[name] ?? 0), 0)]),
+    PROCESSES.map((name) => [name, sum(floors.map(({ micros }) => micros[name] ?? 0))]),
   )
   const ours = Object.fromEntries(PROCESSES.map((name) => [name, cpu[name] * 100]))
   const heads = ['CPU µs a payout'.padEnd(30), ...[...PROCESSES, 'all'].map((name) => name.padStart(9))]
@@ -73,6 +69,6 @@ function table(floors: readonly Floor[], { cpu }: Measurement): string {
 }
 
 function row(name: string, micros: Record<string, number>): string {
-  const figures = [...PROCESSES.map((process) => micros[process] ?? 0), sumOf(micros)]
+  const figures = [...PROCESSES.map((process) => micros[process] ?? 0), sum(Object.values(micros))]
   return [name.padEnd(30), ...figures.map((each) => each.toFixed(0).padStart(9))].join(' ')
 }

@@ -1,13 +1,10 @@
 import type { Legs, Measurement, Spread } from './run.ts'
 import { STEADY } from './settings.ts'
-import { median } from './statistics.ts'
+import { median, sum } from './statistics.ts'
 
 type Line = { label: string; value: (run: Measurement) => number; digits: number }
 
-const all = ({ cpu }: Measurement) => cpu.worker + cpu.postgres + cpu.kafka + cpu.sandbox
-
-const rowsWritten = (rows: Record<string, number>) =>
-  Object.values(rows).reduce((sum, count) => sum + count, 0)
+const all = ({ cpu }: Measurement) => sum(Object.values(cpu))
 
 const spreadLines = (label: string, of: (run: Measurement) => Spread | undefined): Line[] => [
   { label: `${label}, p50 ms`, value: (run) => of(run)?.p50 ?? Number.NaN, digits: 0 },
@@ -26,7 +23,11 @@ const LINES: Line[] = [
   { label: 'per payout: commits', value: ({ perPayout }) => perPayout.commits, digits: 3 },
   { label: '            fsyncs', value: ({ perPayout }) => perPayout.fsyncs, digits: 3 },
   { label: '            bytes of write-ahead log', value: ({ perPayout }) => perPayout.walBytes, digits: 0 },
-  { label: '            rows written', value: ({ perPayout }) => rowsWritten(perPayout.rows), digits: 1 },
+  {
+    label: '            rows written',
+    value: ({ perPayout }) => sum(Object.values(perPayout.rows)),
+    digits: 1,
+  },
   {
     label: "            the worker's reads and writes",
     value: ({ perPayout }) => perPayout.readsAndWrites,

@@ -9,7 +9,7 @@ import { compareWithBooks, type Observed, openObserver } from './observe.ts'
 import { cpuSeconds, peakMemoryMb, readsAndWrites } from './processes.ts'
 import type { BenchServers } from './servers.ts'
 import { type BenchSettings, STEADY } from './settings.ts'
-import { percentile } from './statistics.ts'
+import { percentile, sum } from './statistics.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 
 /** p50 and p99, in ms. */
@@ -182,5 +182,4 @@ const legs = (payouts: readonly Observed[], sent: Sent): Legs => {
   }
 }
 
-const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)
 const spread = (values: number[]): Spread => ({ p50: percentile(values, 0.5), p99: percentile(values, 0.99) })

@@ -20,5 +20,8 @@ export const STEADY = [
   { perSecond: 10, seconds: 10 },
 ]
 
+/** Enough for code to be compiled; not counted. */
+export const WARM_UP_PAYOUTS = 2_000
+
 export const MERCHANT_ID = 'bench'
 export const GATEWAY = { mchId: '1000100', key: 'bench-only-key-8f32c912daa29d' }

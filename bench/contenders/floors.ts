@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { OrderReport } from '../../src/domain/evidence.ts'
 import { cpuSeconds } from '../processes.ts'
+import { WARM_UP_PAYOUTS } from '../settings.ts'
 import { openParts, type Row } from './parts.ts'
 import { openPool, publishSome, type Queue, storeIn, takeIn } from './pipeline.ts'
 
@@ -9,8 +11,6 @@ import { openPool, publishSome, type Queue, storeIn, takeIn } from './pipeline.t
  * JSON for each part: the µs of CPU that it costs for each payout, by process.
  */
 
-/** Enough for the code to be compiled; not counted. */
-const WARM_UP = 2_000
 const STORED_AT_ONCE = 500
 const CLAIMED_AT_ONCE = 128
 const ANSWERS_AT_ONCE = 100
@@ -28,8 +28,8 @@ const called = new Map<string, OrderReport>()
 const callbackUrl = await parts.serveCallbacks(async (report) => called.set(report.mchOrderNo, report))
 
 const rows = await consume()
-await each(rows.slice(0, WARM_UP), (_name, work) => work())
-await each(rows.slice(WARM_UP), measure)
+await each(rows.slice(0, WARM_UP_PAYOUTS), (_name, work) => work())
+await each(rows.slice(WARM_UP_PAYOUTS), measure)
 parts.log.info({}, 'floors is up')
 
 async function consume(): Promise<Row[]> {
@@ -38,12 +38,12 @@ async function consume(): Promise<Row[]> {
   const all = Promise.withResolvers<void>()
   const consumer = await takeIn(parts, async (some) => {
     rows.push(...some)
-    if (rows.length >= WARM_UP) warm.resolve()
-    if (rows.length >= WARM_UP + count) all.resolve()
+    if (rows.length >= WARM_UP_PAYOUTS) warm.resolve()
+    if (rows.length >= WARM_UP_PAYOUTS + count) all.resolve()
   })
   await warm.promise
   const already = rows.length
-  await measure('consume, decode, check, seal', () => all.promise, WARM_UP + count - already)
+  await measure('consume, decode, check, seal', () => all.promise, WARM_UP_PAYOUTS + count - already)
   await consumer.disconnect()
   return rows
 }
@@ -64,8 +64,7 @@ async function each(rows: readonly Row[], measure: Measure): Promise<void> {
       if (!answer) throw new Error(`${row.payoutId} was not accepted`)
       answers.push({ ...answer, orderNo: row.orderNo })
     })
-    while (orderNos.some((orderNo) => !called.has(orderNo)))
-      await new Promise((later) => setTimeout(later, 20))
+    while (orderNos.some((orderNo) => !called.has(orderNo))) await delay(20)
   })
   await measure('store the answer', () => inTurn(answers, ANSWERS_AT_ONCE, store.answers))
   const reports = orderNos.map((orderNo) => called.get(orderNo) as OrderReport)

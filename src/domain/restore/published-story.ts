@@ -137,7 +137,8 @@ export const NOTHING_OWN: OwnStory = { transitions: [], submitted: [] }
 
 /**
  * What ledgers that were set back one after another published and the ledger lacks, each in the order of time. What does not go on
- * from the transition before it, under the next version or to an end, is of the next ledger. The ledger's own transitions stand between them.
+ * from the transition before it, under the next version or to an end, is of the next ledger. The ledger's own transitions stand
+ * between them.
  */
 export function storiesOf(
   lacked: readonly PublishedTransition[],

@@ -337,8 +337,7 @@ export class ConsumerSession {
       if (this.#inHand.get(key) === work) this.#inHand.delete(key)
     })
     this.#inHand.set(key, work)
-    const isDone = new AbortController()
-    await Promise.race([work.then(() => isDone.abort()), pause(LONGEST_AWAITED_MS, isDone.signal)])
+    await waitFor(work, LONGEST_AWAITED_MS)
     if (this.#inHand.get(key) !== work || !this.#isCurrent(generation)) return
     this.#left.add(work)
     this.#pause(place(batch))

@@ -38,8 +38,8 @@ export interface Registry {
   lookUp(subject: SchemaSubject): Promise<number | null>
   /**
    * The schema that a writer used. It must be registered under one of `subjects`, and so has kept that subject's
-   * compatibility. `unknown`: the registry says that this id, or a schema to which it refers, does not exist. `foreign`: it exists only under other
-   * subjects. `unreadable`: it is not valid Avro. Throws if the registry cannot tell: then nothing is known.
+   * compatibility. `unknown`: the registry says that this id, or a schema to which it refers, does not exist. `foreign`: it exists
+   * only under other subjects. `unreadable`: it is not valid Avro. Throws if the registry cannot tell: then nothing is known.
    */
   writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | Unwritable>
 }
@@ -183,8 +183,8 @@ const MOST_SCHEMAS = 20
 
 /**
  * The text of a schema, after the texts of all that it refers to, by path; null: the registry says that one of them is gone. Throws
- * unless the registry itself returns a schema: an answer that is cut off or comes from a proxy proves nothing. Does not use the client, which
- * waits for ever for the rest of an answer that was cut off.
+ * unless the registry itself returns a schema: an answer that is cut off or comes from a proxy proves nothing. Does not use the
+ * client, which waits for ever for the rest of an answer that was cut off.
  */
 async function schemasAt(
   ask: Ask,
@@ -196,15 +196,10 @@ async function schemasAt(
   if (status === 404 && NOT_FOUND.includes(body.error_code)) return null
   if (status !== 200 || typeof body.schema !== 'string') throw new Error(`HTTP ${status}, and no schema`)
   found.set(path, '')
-  for (const { subject, version } of (body.references ?? []) as { subject: string; version: number }[])
-    if (
-      !(await schemasAt(
-        ask,
-        `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`,
-        found,
-      ))
-    )
-      return null
+  for (const { subject, version } of (body.references ?? []) as { subject: string; version: number }[]) {
+    const reference = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`
+    if ((await schemasAt(ask, reference, found)) === null) return null
+  }
   found.delete(path)
   return found.set(path, body.schema)
 }

@@ -32,7 +32,7 @@ export type RelayDeps = {
   log: Logger
 }
 
-/** How long a relay that leaves waits for Kafka, which may be silent. */
+/** How long a relay that leaves waits for Kafka, and then for PostgreSQL, which may be silent. */
 const GOODBYE_MS = 5_000
 const LEASE_MS = 10_000
 /** Renewed well before it ends, so that a slow publish does not lose it. */
