@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
+import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
@@ -9,6 +10,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { isLocked, sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
+import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from './ledger.ts'
@@ -83,6 +85,25 @@ async function mustBeFenced(): Promise<void> {
 test('after evidence arrived, nobody claims a waiting payout that was already sent, however soon they look', async () => {
   await callback(amongClaims())
   await mustBeFenced()
+})
+
+test('the answer to an attempt that the ledger lost fences every merchant: they share the ledger', async () => {
+  await db.run(upsertMerchant, { merchantId: 'other', settingsHash: 'h', feeEstimate: 0n })
+  const answer: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
+  await recordAnswers(
+    [
+      {
+        ...{ merchantId: 'acme', payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: 1, amount },
+        ...{ answer, tell: false },
+      },
+    ],
+    {
+      ...{ ledger: amongClaims(), decisions: DECISIONS, log: silentLogger },
+      queryPolicies: new Map(['acme', 'new'].map((each) => [each, TABLE])),
+    },
+  )
+  const fenced = await fencedMerchants(db)
+  assert.deepEqual([...fenced].sort(), ['acme', 'new', 'other'])
 })
 
 test('the same holds while the holder of the merchant waits for the payout', async () => {

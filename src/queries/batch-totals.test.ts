@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { paise } from '../domain/money.ts'
 import { sql } from '../platform/postgres/postgres.ts'
+import { declareBatches } from '../stages/intake/sql/batches.ts'
 import { batchTotals, batchTotalsText } from './batch-totals.ts'
 
 const declare = sql<{ files: number }>`
@@ -25,6 +27,23 @@ test('the totals of a batch cover all its files, and list the first 20 one by on
   assert.match(
     await totals(),
     /^declared 276 of ₹276\.00 in 23 files \([^)]+\): 1 of .*, 20 of ₹20\.00 \([^)]+\) and 3 more, here 0 of ₹0\.00$/,
+  )
+})
+
+test('a file that comes again with more valid rows declares these, since when it first came', async (t) => {
+  const { db } = await freshDatabase(t)
+  const batch = { merchantId: 'acme', batchId: 'nov' }
+  const file = (rows: number, refused: number, day: number) => ({
+    ...{ ...batch, rows, refused, amount: paise(BigInt(rows) * 100n) },
+    ...{ fileHash: 'ab'.repeat(32), declaredAt: Date.UTC(2026, 10, day) },
+  })
+  const [first, again] = [file(2, 1, 21), file(3, 0, 22)]
+  await db.run(declareBatches, { batches: [first] })
+  await db.run(declareBatches, { batches: [first, again] })
+  await db.run(declareBatches, { batches: [first] })
+  assert.match(
+    batchTotalsText(await batchTotals(db, batch)) ?? '',
+    /^declared 3 of ₹3\.00 \(2026-11-21 [^)]*\), here 0/,
   )
 })
 

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { besideSandbox } from '../../../test/reconcile.ts'
 import { startPayoutd } from '../../app/start.ts'
 import { readConfig } from '../../config/config.ts'
@@ -68,6 +68,7 @@ test('a recovery shows what it would do, does it, shows what it found, and may b
       { merchantId: 'acme', ending: 'all-asked', kind: 'recovered', findings: [{ found: 'paid', count: 1 }] },
     ],
     gone: [],
+    others: [],
     away: [],
     done: true,
   })
@@ -191,7 +192,7 @@ test('a merchant in the ledger but not in the settings stays fenced; what was pu
   const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
   assert.match(dry.stdout, /bolt is not in the settings: payoutd would fence it until you put it back/)
   assert.equal((await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)).code, 0)
-  assert.deepEqual(await db.run(fenced, {}), [])
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
   const done = await payoutd(['recover', ...WHO, '--yes'], env)
   assert.equal(done.code, 0, done.stderr)
   assert.match(
@@ -206,8 +207,8 @@ test('a merchant in the ledger but not in the settings stays fenced; what was pu
 /** Stands for anything that prevents one answer from being stored. */
 const refusing = sql<object>`alter table recovered_payouts add constraint not_this_one check (found is null)`
 
-test('an error in the recovery of one merchant keeps no other merchant fenced', async (t) => {
-  const { env: settings, db, send, ended, orderNo } = await besideSandbox(t)
+/** Settings with the merchants acme and bolt. */
+function withBolt(t: TestContext, settings: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const folder = mkdtempSync(path.join(tmpdir(), 'recover-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = path.join(folder, 'merchants.json')
@@ -216,7 +217,27 @@ test('an error in the recovery of one merchant keeps no other merchant fenced', 
     dialect: QUICK.GATEWAY_DIALECT,
   }
   writeFileSync(file, JSON.stringify({ merchants: ['acme', 'bolt'].map((id) => ({ id, ...merchant })) }))
-  const env = { ...settings, MERCHANTS_FILE: file }
+  return { ...settings, MERCHANTS_FILE: file }
+}
+
+test('whoever recovers one merchant that is not fenced fences the others, which share the ledger', async (t) => {
+  const { env: settings, db } = await besideSandbox(t)
+  const env = withBolt(t, settings)
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const one = (merchant: string, how = '--yes') =>
+    payoutd(['recover', ...WHO, how, '--merchant', merchant], env)
+  assert.match((await one('acme', '--dry-run')).stdout, /; bolt shares the ledger: payoutd would fence it/)
+  const { code, stdout, stderr } = await one('acme')
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^acme: payoutd queried all 0 .*\nbolt: also fenced, because they share the ledger/s)
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
+  assert.equal((await one('bolt')).code, 0)
+  assert.deepEqual(await db.run(fenced, {}), [])
+})
+
+test('an error in the recovery of one merchant keeps no other merchant fenced', async (t) => {
+  const { env: settings, db, send, ended, orderNo } = await besideSandbox(t)
+  const env = withBolt(t, settings)
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   await send('p-1')
   await ended(orderNo('p-1'))

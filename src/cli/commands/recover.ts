@@ -64,7 +64,7 @@ export const recoverCommand = withDecision(
   new Command('recover')
     .option(
       '--merchant <id>',
-      'only this merchant; by default all in the settings, and payoutd also fences merchants that only the ledger has',
+      'only ask about this merchant; by default about all in the settings. Unless it is fenced already, payoutd fences all others, too, because they share the ledger',
     )
     .option(
       '--nothing-lost',
@@ -98,7 +98,7 @@ export async function recoverWith(
   const topic = topicNames(config.topicPrefix).commands
   const ends = await endsOf(topic, config)
   const would = await withDatabase(config, async (db) =>
-    expected(merchants, await awayOf(merchants, options, db), topic, ends, db),
+    expected(merchants, await besidesOf(config, options, db), topic, ends, db),
   )
   if (!(await confirmed(would, options))) return
   const work = async (ledger: Ledger, codec: Codec) => {
@@ -149,16 +149,18 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const ledger = await onThisServer(anywhere)
   const { db } = ledger
   const { by, reason } = options
+  const { others, away } = await besidesOf(config, options, db)
   const earlier = earlierLedger(config.kafka, ledger.topics)
   for (const merchant of merchants)
     await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier, {
       ...{ by, reason, command: 'recover' },
     })
-  const away = await awayOf(merchants, options, db)
-  const raised = await fence(db, [...merchants.map(fencing), ...away.map(unconfigured)], { by, reason })
-  const fences = raised.filter(({ merchantId }) => !away.includes(merchantId))
+  const all = [...merchants.map(fencing), ...[...others, ...away].map(onlyFenced)]
+  const raised = await fence(db, all, { by, reason })
+  const fences = raised.filter(({ merchantId }) => merchants.some((each) => each.merchantId === merchantId))
   note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
-  if (away.length > 0) note(awayText(away))
+  const besides = besidesText({ others, away })
+  for (const line of besides) note(line)
   note(ONLY_IN_DATABASE)
   const waiting = { topic, ledger, signal }
   const ends = await endsOf(topic, config)
@@ -204,12 +206,8 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
       findings.push({ merchantId, kind: 'open', ending: 'failed', findings: [] })
     }
   }
-  const lines = [
-    ...inLines(findings).map(recoveryText),
-    ...inLines(gone).map(goneText),
-    ...(away.length > 0 ? [awayText(away)] : []),
-  ]
-  const report: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
+  const lines = [...inLines(findings).map(recoveryText), ...inLines(gone).map(goneText), ...besides]
+  const report: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, others, away } }
   if (signal.aborted) reportInterrupted()
   else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(report, options)
   else reportRefused(report, options)
@@ -320,15 +318,23 @@ const waitText = (merchantId: string, leftMs: number): string =>
   `${merchantId}: waits until ${formatTime(systemClock.now() + leftMs)} (${formatAge(leftMs)}) before it asks the gateway: ` +
   "the dialect's grace and a lease must pass before the gateway finds what was sent last"
 
-/** If the command is about all merchants: those that the ledger has and the settings lack. */
-async function awayOf(
-  merchants: readonly Merchant[],
+/** `others`: in the settings; `away`: in the ledger, but not in the settings. */
+type Besides = { others: string[]; away: string[] }
+
+/**
+ * The merchants that the command fences without asking about them. Whoever recovers one merchant because of a loss that payoutd
+ * has not seen says that the ledger was set back, and it is everybody's; a merchant that is fenced already may be so for
+ * reasons of its own.
+ */
+async function besidesOf(
+  { merchants }: Config,
   { merchant }: Pick<RecoverOptions, 'merchant'>,
   db: Database,
-): Promise<string[]> {
-  if (merchant !== undefined) return []
-  const merchantIds = merchants.map(({ merchantId }) => merchantId)
-  return (await db.run(merchantsBeside, { merchantIds })).map(({ merchantId }) => merchantId)
+): Promise<Besides> {
+  if (merchant !== undefined && (await findFence(db, merchant)) !== null) return { others: [], away: [] }
+  const known = [...merchants.keys()]
+  const away = (await db.run(merchantsBeside, { merchantIds: known })).map(({ merchantId }) => merchantId)
+  return { others: merchant === undefined ? [] : known.filter((each) => each !== merchant), away }
 }
 
 const fencing = (merchant: Merchant) => ({
@@ -339,13 +345,23 @@ const fencing = (merchant: Merchant) => ({
 
 const accountsOf = (merchant: Merchant) => [merchant, ...merchant.formerAccounts].map(accountOf)
 
-const unconfigured = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
+const onlyFenced = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
 
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
   `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them. payoutd did not query them: see payoutd anomaly list`
 
-const awayText = (away: readonly string[]): string =>
-  `${inLines(away).join(', ')}: also fenced, but not in the settings, so payoutd cannot query them: put them back into the settings and run payoutd recover again`
+const besidesText = ({ others, away }: Besides): string[] => [
+  ...(others.length > 0
+    ? [
+        `${inLines(others).join(', ')}: also fenced, because they share the ledger: run payoutd recover for them, too`,
+      ]
+    : []),
+  ...(away.length > 0
+    ? [
+        `${inLines(away).join(', ')}: also fenced, but not in the settings, so payoutd cannot query them: put them back into the settings and run payoutd recover again`,
+      ]
+    : []),
+]
 
 /** The accounts of the merchant that its settings lack, by id, in words. */
 async function missingAccounts(merchant: Merchant, db: Database): Promise<Map<string, string>> {
@@ -356,7 +372,7 @@ async function missingAccounts(merchant: Merchant, db: Database): Promise<Map<st
 
 async function expected(
   merchants: readonly Merchant[],
-  away: readonly string[],
+  { others, away }: Besides,
   topic: string,
   ends: readonly PartitionEnd[],
   db: Database,
@@ -379,18 +395,24 @@ async function expected(
         `its settings lack ${account}, so payoutd cannot query it, and what may have been sent there would wait for a person: add it to formerAccounts first`,
     ),
   ])
-  const others = away.map(
-    (merchantId) =>
-      `${inLines(merchantId)} is not in the settings: payoutd would fence it until you put it back and run payoutd recover again`,
-  )
+  const besides = [
+    ...others.map(
+      (merchantId) =>
+        `${inLines(merchantId)} shares the ledger: payoutd would fence it until you run payoutd recover for it, too`,
+    ),
+    ...away.map(
+      (merchantId) =>
+        `${inLines(merchantId)} is not in the settings: payoutd would fence it until you put it back and run payoutd recover again`,
+    ),
+  ]
   return {
     text: [
       ...each,
-      ...others,
+      ...besides,
       `payoutd serve would first have to read ${behind} commands again`,
       'every process that sends with a former database server must already be stopped',
     ].join('; '),
-    json: { merchants: open, away, behind },
+    json: { merchants: open, others, away, behind },
   }
 }
 

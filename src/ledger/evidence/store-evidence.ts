@@ -6,7 +6,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { CommitName } from '../../platform/running/crash-points.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import { fencedMerchants, type Ledger, storeDecisions } from '../ledger.ts'
-import { askAnew, isToAskAnew, lockIfFree, raiseFence } from '../sql/fence.ts'
+import { askAnew, isToAskAnew, lockIfFree, raiseFence, unfencedMerchants } from '../sql/fence.ts'
 
 /** Who raises a fence that no operator asked for. */
 export const BY_PAYOUTD = 'payoutd'
@@ -20,6 +20,8 @@ type Decide = (fenced: ReadonlySet<string>) => Decision[]
 type Besides = {
   /** Whether the gateway, when payoutd asked, had the order that this decision is about. */
   isFound?: (index: number) => boolean
+  /** The merchants in the settings, if nobody but payoutd's own calls can have given the evidence. */
+  everybody?: readonly string[]
   /** Stores what follows from the decisions. */
   alsoStore?: (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
 }
@@ -27,20 +29,22 @@ type Besides = {
 /**
  * Stores the decisions about evidence in one transaction, in which `load` locks payouts. If they show that the ledger has lost
  * a send, fences the merchant in the same transaction and calls `decide` again: payoutd sends nothing more of that merchant
- * until `payoutd recover` has asked the gateway about everything open. If the gateway reports an order that it reported as
- * absent to a recovery, that recovery asks about everything again. Returns the decisions.
+ * until `payoutd recover` has asked the gateway about everything open. The others share the ledger and have lost as much, so
+ * evidence that no stranger can give fences `everybody`. If the gateway reports an order that it reported as absent to a
+ * recovery, that recovery asks about everything again. Returns the decisions.
  */
 export async function storeEvidence(
   { ledger, log }: { ledger: Ledger; log: Logger },
   name: CommitName,
   load: (tx: Transaction) => Promise<Decide>,
-  { isFound, alsoStore }: Besides = {},
+  { isFound, everybody, alsoStore }: Besides = {},
 ): Promise<Decision[]> {
   const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
     const fenced = await fencedMerchants(tx)
     const first = decide(fenced)
-    const losses = lossesIn(first)
+    const seen = lossesIn(first)
+    const losses = everybody ? await withOthers(tx, seen, everybody) : seen
     for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
     for (const [merchantId, payoutIds] of aliveIn(first, isFound)) {
       if (!fenced.has(merchantId)) continue
@@ -62,6 +66,18 @@ async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }:
   await lockBehindPayouts(tx, merchantId)
   await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
   await tx.run(askAnew, { merchantId, payoutIds })
+}
+
+/** With every merchant of the ledger or the settings that is not fenced yet. */
+async function withOthers(tx: Transaction, losses: Losses, merchantIds: readonly string[]): Promise<Losses> {
+  const [first] = losses
+  if (!first) return losses
+  const [whose, { reason }] = first
+  const others = await tx.run(unfencedMerchants, { merchantIds: [...merchantIds] })
+  const alike = { reason: `${reason} (a payout of ${whose})`, payoutIds: [] }
+  return new Map(
+    [...others.map(({ merchantId }): [string, Loss] => [merchantId, alike]), ...losses].sort(byId),
+  )
 }
 
 /** Longer than payoutd itself waits for a lock, and shorter than a transaction may last. */
@@ -105,7 +121,7 @@ function aliveIn(
 const byId = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
   one < other ? -1 : 1
 
-/** In the order in which merchants are locked. */
+/** In the order in which merchants are locked, as are all losses. */
 function lossesIn(decisions: readonly Decision[]): Losses {
   const losses = new Map<string, Loss>()
   for (const decision of decisions) {

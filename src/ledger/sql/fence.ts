@@ -32,6 +32,12 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
     recovering_one_step as one_step, recovery_round as round`
 
+/** Of the merchants in the settings and all others in the ledger. */
+export const unfencedMerchants = sql<{ merchantIds: string[] }, { merchantId: string }>`
+  select unnest(${'merchantIds'}::text[]) as merchant_id
+  union select merchant_id from merchants
+  except select merchant_id from merchants where recovering_since is not null`
+
 /** Locks the row of a merchant unless another transaction holds it. Returns no row if the merchant has none. */
 export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
   select free.merchant_id is not null as is_free

@@ -26,9 +26,12 @@ export type Listed = {
 
 type ListRequest = { merchantId: string; states: State[]; limit: number }
 
-/** Evidence that moves nothing, a query and a late fee store a payout without a new version. */
+/**
+ * Evidence that moves nothing, a query and a late fee store a payout without a new version. What a recovery read back has the time
+ * at which it was published first.
+ */
 const since = `case when p.version = 0 then p.accepted_at else coalesce(
-      (select at from history h
+      (select least(h.published_at, h.at) from history h
        where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version), p.paid_at) end as since`
 
 const listed = {

@@ -13,7 +13,7 @@ export const payoutsInReview = sql<{ merchantId: string; limit: number }, InRevi
   select ${payoutColumns},
     (select row_number from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
     (select sealed from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
-    coalesce((select at from history h
+    coalesce((select least(h.published_at, h.at) from history h
               where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version),
              p.updated_at) as since
   from payouts p

@@ -53,10 +53,13 @@ export type HistoryEntry = {
   exchange: Exchange | null
 } & Repeats
 
-/** All entries of one transaction have the same time; among them, evidence that moved nothing comes last. */
+/**
+ * All entries of one transaction have the same time; among them, evidence that moved nothing comes last. What a recovery read
+ * back has the time at which it was published first.
+ */
 export const historyOf = sql<PayoutStoryKey, HistoryEntry>`
-  select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
-  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`
+  select least(published_at, at) as at, version, from_state, to_state, reason, source, exchange, times, last_at from history
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by least(published_at, at), version nulls last`
 
 export type Sighting = {
   anomalyId: string

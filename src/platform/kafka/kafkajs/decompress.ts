@@ -23,11 +23,18 @@ export async function decompress(bytes: Buffer, compression: Compression, limit:
   }
 }
 
+/**
+ * Producers make one. Each costs a decompressor, which may reserve a window of 128 MB and make the garbage collector run, for nine
+ * bytes.
+ */
+const MOST_FRAMES = 16
+
 /** The content may be cut into frames, of which Node reads the first. Source: RFC 8878, 3. */
 async function zstd(bytes: Buffer, limit: number): Promise<Buffer> {
   const frames: Buffer[] = []
   let left = limit
   for (let at = 0; at < bytes.length; ) {
+    if (frames.length === MOST_FRAMES) throw new Error(`zstd: more than ${MOST_FRAMES} frames`)
     const frame = await zstdFrame(bytes.subarray(at), left)
     if (frame.bytesRead === 0 || frame.content.length > left)
       throw new Error(`zstd: more than ${limit} bytes, or none`)

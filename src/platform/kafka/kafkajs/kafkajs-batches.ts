@@ -11,8 +11,12 @@ const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 /** Offset and length come before what the length counts. */
 const BEFORE = 12
 
-/** How many bytes of a fetch have been unpacked. */
+/** How many bytes of a partition's part have been unpacked. */
 const unpacked = new WeakMap<FetchedBatches, number>()
+/** How many ms it took to unpack what a fetch brought, whose parts share its memory. */
+const spentMs = new WeakMap<ArrayBufferLike, number>()
+/** Small batches may take long. Until all parts of a fetch are unpacked, none is processed, and no heartbeat is sent. */
+const LONGEST_MS = 250
 
 /**
  * KafkaJS 2.2.4 reads only gzip, without a size limit, and one batch that it cannot decode stops its consumer for
@@ -30,12 +34,16 @@ export function readAllBatches(): void {
 async function nextBatch(fetched: FetchedBatches): Promise<{ records: BatchMessage[] }> {
   const { buffer, offset } = fetched
   const end = offset + BEFORE + buffer.readInt32BE(offset + 8)
-  const before = unpacked.get(fetched) ?? 0
-  // The next fetch returns what is left out here: memory holds this much of a partition, plus one batch.
-  if (end > buffer.length || before > LIMITS.bytes) throw partial()
+  const before = unpacked.get(fetched)
+  const spent = spentMs.get(buffer.buffer) ?? 0
+  // The next fetch returns what is left out here: of each partition one batch is read, and more only within both limits.
+  const isEnough = before !== undefined && (before > LIMITS.bytes || spent > LONGEST_MS)
+  if (end > buffer.length || isEnough) throw partial()
   fetched.offset = end
+  const began = performance.now()
   const records = await readRecordBatch(buffer.subarray(offset, end))
-  unpacked.set(fetched, before + sizeOf(records))
+  spentMs.set(buffer.buffer, spent + performance.now() - began)
+  unpacked.set(fetched, (before ?? 0) + sizeOf(records))
   return { records }
 }
 

@@ -19,6 +19,15 @@ test('a zstd batch of several frames is read', async () => {
   assert.deepEqual(await readRecordBatch(inFrames), await readRecordBatch(batch))
 })
 
+test('a zstd batch has no more than 16 frames, which each cost a decompressor', async () => {
+  /** Empty, with a window of 128 MB. */
+  const empty = Buffer.from('28b52ffd0088010000', 'hex')
+  const content = zlib.zstdCompressSync(Buffer.from('a'))
+  const frames = (empties: number) => Buffer.concat([...Array<Buffer>(empties).fill(empty), content])
+  assert.equal(String(await decompress(frames(15), 'zstd', 10)), 'a')
+  await assert.rejects(decompress(frames(16), 'zstd', 10), /more than 16 frames/)
+})
+
 test('batches that librdkafka compressed with gzip, snappy, lz4 and zstd are read, message by message', async () => {
   for (const [name, batch] of fixtures) {
     assert.equal(COMPRESSIONS[batch.readInt16BE(21) & 7], name)

@@ -1,10 +1,14 @@
 import { sql } from '../../../platform/postgres/postgres.ts'
 import type { BatchDeclaration } from '../parse-command.ts'
 
-/** A file that comes a second time declares nothing new. */
+/**
+ * A file that comes a second time declares more rows, if rows that the settings refused the first time are valid now. When it
+ * came first counts.
+ */
 export const declareBatches = sql<{ batches: readonly BatchDeclaration[] }>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
-  select merchant_id, batch_id, rows, amount, refused, file_hash, to_timestamp(declared_at / 1000)
+  select distinct on (merchant_id, batch_id, file_hash)
+    merchant_id, batch_id, rows, amount, refused, file_hash, to_timestamp(declared_at / 1000)
   from ${{
     rows: 'batches',
     columns: {
@@ -12,4 +16,7 @@ export const declareBatches = sql<{ batches: readonly BatchDeclaration[] }>`
       ...{ fileHash: 'text', declaredAt: 'float8' },
     },
   }} d
-  on conflict do nothing`
+  order by merchant_id, batch_id, file_hash, rows desc
+  on conflict (merchant_id, batch_id, file_hash) do update
+  set rows = excluded.rows, amount = excluded.amount, refused = excluded.refused
+  where excluded.rows > batches.rows`
