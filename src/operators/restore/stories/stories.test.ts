@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { CURRENT, FORMER } from '../../../../test/two-accounts.ts'
 import { endedUnpaid } from '../../../domain/payout/states.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
-import { monthsPass, type SetBack, setBackLedger } from '../set-back.fixture.ts'
+import { type SetBack, setBackLedger } from '../set-back.fixture.ts'
 import { orderInWords, otherThan } from './gateway.fixture.ts'
 import { type Choice, takeStep } from './moves.fixture.ts'
 import { SetBackStory } from './story.fixture.ts'
@@ -33,7 +33,8 @@ const STEP = fc.record({ choice: CHOICE, recoversBefore: oneIn(30), adoptsOtherB
 
 /**
  * The time of one ledger. `backedUpBefore`: the step before which the backup was made that the next ledger starts from; null:
- * nothing is left. `keptFrom`: Kafka has dropped the messages before that one; `drops`: it has nothing of that topic.
+ * nothing is left. `keptFrom`: Kafka has dropped the messages before that one; `drops`: it has nothing of that topic. `behind`: if
+ * only this ledger is lost, how many of its last messages of each topic it never published.
  */
 const LIFE = fc.record({
   steps: fc.array(STEP, { minLength: 1, maxLength: 7 }),
@@ -41,6 +42,7 @@ const LIFE = fc.record({
   monthsPassBefore: fc.nat(24).map((each) => (each < 5 ? each : null)),
   keptFrom: fc.nat(5),
   drops: fc.constantFrom(null, null, 'results', 'anomalies'),
+  behind: fc.record({ events: fc.nat(5), results: fc.nat(2) }),
   breaksRules: oneIn(10),
   isAtFormer: fc.boolean(),
 })
@@ -110,7 +112,7 @@ async function liveAll(story: SetBackStory, lives: readonly Life[], isLate: bool
     if (!isBack) await story.read(life.breaksRules)
     await story.note(`ledger ${place + 1} begins, with the settings of ${story.account.accountId}`)
     isBack = await live(story, life, place > 0)
-    if (!isLast) await lose(story, life, isBack)
+    if (!isLast) await lose(story, life, isBack, lives.length === 2)
   }
 }
 
@@ -122,11 +124,11 @@ async function live(
 ): Promise<boolean> {
   for (const [at, { choice, recoversBefore, adoptsOtherBefore }] of steps.entries()) {
     if (at === monthsPassBefore) {
-      await story.lost.db.run(monthsPass, {})
+      await story.dropHistory()
       await story.note('months pass, and its history is dropped')
     }
     if (at === backedUpBefore) {
-      await story.lost.backUp()
+      await story.backUp()
       await story.note('a backup is made')
     }
     if (adoptsOtherBefore) {
@@ -142,11 +144,25 @@ async function live(
   return backedUpBefore !== null && backedUpBefore < steps.length
 }
 
-/** Kafka may have dropped the beginning of what this ledger published, or a topic, but not its latest event. */
-async function lose(story: SetBackStory, { keptFrom, drops }: Life, isBack: boolean): Promise<void> {
+/**
+ * Kafka may have dropped the beginning of what this ledger published, or a topic, but not its latest event. Where no other ledger is
+ * lost, it may lack the end of each topic instead: what the backup had yet to publish is published again.
+ */
+async function lose(
+  story: SetBackStory,
+  { keptFrom, drops, behind }: Life,
+  isBack: boolean,
+  isOnly: boolean,
+): Promise<void> {
   const { lost } = story
   const { topics } = lost.ledger
+  const isBehind = isOnly && behind.events + behind.results > 0
   await lost.lose(({ topic }, at, all) => {
+    if (isBehind) {
+      const after = all.slice(at + 1).filter((each) => each.topic === topic).length
+      const kind = topic === topics.events ? 'events' : 'results'
+      return (isBack && at < story.backedUpAt) || topic === topics.anomalies || after >= behind[kind]
+    }
     const latest = all.findLastIndex((each) => each.topic === topics.events)
     return (
       (drops === null || topic !== topics[drops]) && (isBack || at >= Math.min(keptFrom, Math.max(latest, 0)))
@@ -154,7 +170,11 @@ async function lose(story: SetBackStory, { keptFrom, drops }: Life, isBack: bool
   })
   if (isBack) await lost.restoreBackUp()
   Object.assign(story, { isSilent: false, isRecovered: false })
-  const dropped = drops ? `, and the ${drops} in Kafka` : ''
+  const dropped = isBehind
+    ? `, ${behind.events} events and ${behind.results} results of it were never published`
+    : drops
+      ? `, and the ${drops} in Kafka`
+      : ''
   await story.note(`the ledger is ${isBack ? 'set back to the backup' : 'lost'}${dropped}`)
 }
 
@@ -176,9 +196,9 @@ async function obeysRules(story: SetBackStory): Promise<void> {
     assert.ok(paid[0] ?? gateway.orders.some((each) => each.isReturned), 'it is paid, but no order was paid')
 }
 
-/** Whoever reads payout.results learned of each of these. */
+/** Whoever reads payout.results learned of each of these. Nothing is compared that is older than the history. */
 async function tellsOfEnds(story: SetBackStory): Promise<void> {
-  const ends = await story.publishedEnds()
+  const ends = (await story.publishedEnds()).filter(({ at }) => at >= story.historySince)
   const paid = ends.filter(({ status }) => status === 'paid')
   const utrs = new Set(paid.flatMap(({ utr }) => utr ?? []))
   const isTwo = utrs.size > 1 || (paid.length > 0 && paid.length < ends.length)

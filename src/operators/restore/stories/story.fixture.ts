@@ -3,6 +3,7 @@ import { anomaliesOf, upsertMerchant } from '../../../../test/ledger.ts'
 import { WHO } from '../../../../test/lost-ledger.ts'
 import { recoveryDeps } from '../../../../test/recovery-deps.ts'
 import { CURRENT, PROMISING, TABLE } from '../../../../test/two-accounts.ts'
+import type { Instant } from '../../../domain/instant.ts'
 import type { QueryPolicy } from '../../../domain/payout/next-query.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
 import type { State } from '../../../domain/payout/states.ts'
@@ -13,12 +14,15 @@ import type { AskedAccount } from '../accounts.ts'
 import { recallAnomalies } from '../anomalies.ts'
 import { messageIn, readBackPublished } from '../read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../restore.ts'
-import { makeReady, type SetBack } from '../set-back.fixture.ts'
+import { makeReady, monthsPass, type SetBack } from '../set-back.fixture.ts'
 import { orderInWords, otherThan, type StoryAccount, StoryGateway } from './gateway.fixture.ts'
+
+type PublishedEnd = { status: State; version: number; utr: string | null; at: Instant }
 
 export const KEY = { merchantId: 'acme', payoutId: 'p' }
 
 const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash = ${'settingsHash'}`
+const clockNow = sql<object, { now: Instant }>`select clock_timestamp() as now`
 const forgetPublished = sql<object>`truncate published_messages`
 
 /** The story of `p`, of the ledgers that had it one after another, and of its gateway, with a log in words. */
@@ -33,6 +37,9 @@ export class SetBackStory {
   account: StoryAccount = CURRENT
   /** The ledger is lost before it stores anything more. */
   isSilent = false
+  historySince: Instant = 0
+  /** How many messages this ledger had when its backup was made. */
+  backedUpAt = 0
   /** This ledger has been recovered, so it knows of what the ledgers before it did. */
   isRecovered = false
 
@@ -54,12 +61,12 @@ export class SetBackStory {
   }
 
   /** The ends in payout.results, whichever ledger published them. */
-  async publishedEnds(): Promise<{ status: State; version: number; utr: string | null }[]> {
+  async publishedEnds(): Promise<PublishedEnd[]> {
     const { codec, readTopic, ledger } = await this.lost.kept()
-    const ends: { status: State; version: number; utr: string | null }[] = []
+    const ends: PublishedEnd[] = []
     await readTopic(ledger.topics.results, async ({ value }) => {
-      const { state, version, utr } = messageIn(demandReadable(await codec.decode(value), 'the results'))
-      ends.push({ status: state, version, utr })
+      const { state, ...end } = messageIn(demandReadable(await codec.decode(value), 'the results'))
+      ends.push({ status: state, ...end })
     })
     return ends
   }
@@ -72,6 +79,16 @@ export class SetBackStory {
     const known = payout ? payoutInWords(payout) : 'not in the ledger'
     const anomalies = (await this.anomalies()).join(', ') || 'none'
     this.log.push(`${what} → ${known}; gateway: ${this.gateway.inWords()}; anomalies: ${anomalies}`)
+  }
+
+  async dropHistory(): Promise<void> {
+    await this.lost.db.run(monthsPass, {})
+    this.historySince = (await this.lost.db.run(clockNow, {}))[0]?.now ?? assert.fail('no clock')
+  }
+
+  async backUp(): Promise<void> {
+    await this.lost.backUp()
+    this.backedUpAt = (await this.lost.published()).length
   }
 
   /** `breaksRules`: the command does, by the settings of the day, so it is rejected. */
