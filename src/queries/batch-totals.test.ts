@@ -38,13 +38,14 @@ test('a file that comes again with more valid rows declares these, since when it
     ...{ fileHash: 'ab'.repeat(32), declaredAt: Date.UTC(2026, 10, day) },
   })
   const [first, again] = [file(2, 1, 21), file(3, 0, 22)]
-  await db.run(declareBatches, { batches: [first] })
-  await db.run(declareBatches, { batches: [first, again] })
-  await db.run(declareBatches, { batches: [first] })
-  assert.match(
-    batchTotalsText(await batchTotals(db, batch)) ?? '',
-    /^declared 3 of ₹3\.00 \(2026-11-21 [^)]*\), here 0/,
-  )
+  const other = { ...batch, batchId: 'dec' }
+  for (const batches of [[first], [again], [first]]) await db.run(declareBatches, { batches })
+  const atOnce = [again, first].map((each) => ({ ...each, ...other }))
+  await db.run(declareBatches, { batches: atOnce })
+  for (const each of [batch, other]) {
+    const text = batchTotalsText(await batchTotals(db, each)) ?? ''
+    assert.match(text, /^declared 3 of ₹3\.00 \(2026-11-21 [^)]*\), here 0/)
+  }
 })
 
 const declareHuge = sql<object>`

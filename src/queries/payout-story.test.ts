@@ -184,7 +184,10 @@ test('the story shows the reference unless it holds a bank detail, and no fee fo
   const { ledger, config } = await testLedger(t)
   const failing = command('failing', { metadata: { reference: 'EMP000007' } })
   const leaking = command('leaking', { metadata: { reference: 'E-50100123456789' } })
-  await accepted(ledger, config, [failing, leaking])
+  const shortened = command('shortened', {
+    ...{ accountNo: '050100123456789', metadata: { reference: '50100123456789' } },
+  })
+  await accepted(ledger, config, [failing, leaking, shortened])
   await decided(ledger, 'failing', submit)
   await decided(ledger, 'failing', accept)
   const text = async (payoutId: string) =>
@@ -200,7 +203,8 @@ test('the story shows the reference unless it holds a bank detail, and no fee fo
   }))
   assert.doesNotMatch(await text('failing'), /fee/)
   assert.match(await text('failing'), /→ failed {2}by QUERY/)
-  assert.match(await text('leaking'), /batch +november, row 1\n/)
+  for (const payoutId of ['leaking', 'shortened'])
+    assert.match(await text(payoutId), /batch +november, row 1\n/)
 })
 
 test('a row that arrived again with another amount is named below the list of its batch, and in its own story', async (t) => {

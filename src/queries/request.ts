@@ -38,6 +38,8 @@ export function unsealed(
     )
     const known = [accountNo, accountName, vpa, phoneNumber, payerEmail].filter((value) => value !== null)
     const { reference = null } = metadata
+    // A spreadsheet drops leading zeros.
+    const details = [...known, accountNo.replace(/^0+(?=\d{4})/, '')]
     return {
       beneficiary: {
         account: maskAccount(accountNo),
@@ -46,7 +48,7 @@ export function unsealed(
         remark: remark && scrub(remark, known),
       },
       // People call the payout by its reference, so leave it out only if it holds a bank detail of the beneficiary.
-      reference: known.some((value) => reference?.includes(value)) ? null : reference,
+      reference: details.some((value) => reference?.includes(value)) ? null : reference,
     }
   } catch {
     return { beneficiary: null, reference: null }

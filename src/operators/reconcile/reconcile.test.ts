@@ -10,7 +10,6 @@ import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
-import { cancelPayouts } from '../cancel-payouts.ts'
 import { type AskDeps, askAll, findReconciliation, openReconciliation } from './reconcile.ts'
 import { agrees, reportOf } from './report.ts'
 
@@ -88,30 +87,6 @@ test('a payout agrees with a statement that has its UTR in other letter case', a
   const { run } = await reconcile()
   const line = { row: 2, utr: 'HDFCN1', amount: paise(AMOUNT), mchOrderNo: null }
   assert.deepEqual((await reportOf(run, [line], db)).statement?.differences, [])
-})
-
-test('the run asks about a payout that ended here without being sent: a ledger that was lost may have sent it', async (t) => {
-  const { ledger, config, client, ended, orderNo, reconcile } = await reconciling(t)
-  const commands = ['sent', 'not-sent', 'waits'].map((payoutId) =>
-    command(payoutId, { amount: paise(AMOUNT) }),
-  )
-  await accepted(ledger, config, commands)
-  const order = { mchOrderNo: orderNo('sent'), notifyUrl: 'http://127.0.0.1:9/never' }
-  await client.apply(
-    { ...command('sent', { amount: paise(AMOUNT) }), ...order },
-    { mayStillSend: () => true },
-  )
-  await ended(orderNo('sent'))
-  const who = { by: 'asha', reason: 'not now' }
-  await cancelPayouts({ merchantId: 'acme', payoutIds: ['sent', 'not-sent'], ...who }, ledger)
-  const { report } = await reconcile()
-  assert.deepEqual(
-    [
-      report.listed,
-      report.differing.map((each) => [each.payoutId, each.differences.map(({ kind }) => kind)]),
-    ],
-    [2, [['sent', ['paid-there-only']]]],
-  )
 })
 
 test('the run lists what differs, the oldest first, and changes no payout', async (t) => {

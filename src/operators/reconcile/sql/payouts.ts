@@ -1,7 +1,6 @@
 import type { Instant } from '../../../domain/instant.ts'
 import type { Paise } from '../../../domain/money.ts'
 import type { State } from '../../../domain/payout/states.ts'
-import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 import type { Difference, Here } from '../compare.ts'
@@ -20,21 +19,21 @@ export type ReconcileProgress = {
 }
 
 /**
- * Reads the next payouts of the merchant after a payoutId, and adds those of the period to the run's list that were ever
- * attempted, or have ended without an attempt: a lost ledger may have sent them. Entries on the list stay. `last`: the payoutId to continue after; null: that was the last page.
+ * Reads the next payouts of the merchant after a payoutId, and adds those of the period that were ever attempted to the run's
+ * list; entries on it stay. `last`: the payoutId to continue after; null: that was the last page.
  */
 export const listPayouts = sql<
   Run & ReconcilePage & { merchantId: string; from: Instant; to: Instant },
   Last
 >`
   with page as materialized (
-    select payout_id, attempt, accepted_at, ${isOpen} as is_open from payouts
+    select payout_id, attempt, accepted_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   ), listed as (
     insert into reconciled_payouts (reconciliation_id, payout_id)
     select ${'reconciliationId'}::uuid, payout_id from page
-    where (attempt > 0 or not is_open)
+    where attempt > 0
       and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
     on conflict do nothing
   )

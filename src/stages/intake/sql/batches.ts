@@ -8,7 +8,8 @@ import type { BatchDeclaration } from '../parse-command.ts'
 export const declareBatches = sql<{ batches: readonly BatchDeclaration[] }>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
   select distinct on (merchant_id, batch_id, file_hash)
-    merchant_id, batch_id, rows, amount, refused, file_hash, to_timestamp(declared_at / 1000)
+    merchant_id, batch_id, rows, amount, refused, file_hash,
+    to_timestamp(min(declared_at) over (partition by merchant_id, batch_id, file_hash) / 1000)
   from ${{
     rows: 'batches',
     columns: {
