@@ -12,7 +12,7 @@ import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
 import { readBackPublished } from '../src/operators/restore/read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
-import type { IncomingRecord } from '../src/platform/kafka/records.ts'
+import type { TopicRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
@@ -132,7 +132,7 @@ const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
     ...{ ledger, codec },
     async readTopic(topic, onRecord) {
       for (const { key, value } of told.filter((each) => each.topic === topic))
-        await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+        await onRecord({ key: Buffer.from(key), value } as TopicRecord)
     },
   })
 

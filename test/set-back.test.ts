@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
+import { after, beforeEach, describe, test } from 'node:test'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
 import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
@@ -8,7 +8,7 @@ import { paise } from '../src/domain/money.ts'
 import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
-import { isLocked, sql } from '../src/platform/postgres/postgres.ts'
+import { connectDatabase, isLocked, sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
@@ -87,25 +87,6 @@ test('after evidence arrived, nobody claims a waiting payout that was already se
   await mustBeFenced()
 })
 
-test('the answer to an attempt that the ledger lost fences every merchant: they share the ledger', async () => {
-  await db.run(upsertMerchant, { merchantId: 'other', settingsHash: 'h', feeEstimate: 0n })
-  const answer: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
-  await recordAnswers(
-    [
-      {
-        ...{ merchantId: 'acme', payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: 1, amount },
-        ...{ answer, tell: false },
-      },
-    ],
-    {
-      ...{ ledger: amongClaims(), decisions: DECISIONS, log: silentLogger },
-      queryPolicies: new Map(['acme', 'new'].map((each) => [each, TABLE])),
-    },
-  )
-  const fenced = await fencedMerchants(db)
-  assert.deepEqual([...fenced].sort(), ['acme', 'new', 'other'])
-})
-
 test('the same holds while the holder of the merchant waits for the payout', async () => {
   const held = Promise.withResolvers<void>()
   const looks = Promise.withResolvers<void>()
@@ -130,4 +111,79 @@ test('the same holds while the holder of the merchant waits for the payout', asy
   )
   assert.equal(await other, 'gave way')
   await mustBeFenced()
+})
+
+/** Every merchant of the settings, but one; the ledger has acme and other. */
+const IN_SETTINGS = new Map(['acme', 'new'].map((each) => [each, TABLE]))
+
+const answerLost = (by: Ledger = ledger) => {
+  const answer: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
+  return recordAnswers(
+    [
+      {
+        ...{ merchantId: 'acme', payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: 1, amount },
+        // What it tells changes the row of the merchant, too.
+        ...{ answer, tell: true },
+      },
+    ],
+    { ledger: by, decisions: DECISIONS, log: silentLogger, queryPolicies: IN_SETTINGS },
+  )
+}
+
+const queryLost = () => {
+  const mchOrderNo = orderNumber('acme', 'gone', 1)
+  return applyEvidenceBatch(
+    [
+      {
+        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', accountId: ACCOUNT.accountId },
+        ...{ settingsHash: 'h', queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true },
+        answer: { kind: 'not-found', exchange: {} },
+      },
+    ],
+    {
+      ...{ ledger, decisions: DECISIONS, queryPolicies: IN_SETTINGS, log: silentLogger },
+      counted: new Metrics().counter('heard', 'of', ['source', 'outcome']),
+    },
+  )
+}
+
+describe('all merchants share the ledger, so they are fenced', () => {
+  beforeEach(() => db.run(upsertMerchant, { merchantId: 'other', settingsHash: 'h', feeEstimate: 0n }))
+  const fenced = async () => [...(await fencedMerchants(db))].sort()
+
+  test('by the answer to an apply that the ledger does not know', async () => {
+    await answerLost(amongClaims())
+    assert.deepEqual(await fenced(), ['acme', 'new', 'other'])
+  })
+
+  test('by the answer to a query about a payout that is gone', async () => {
+    await queryLost()
+    assert.deepEqual(await fenced(), ['acme', 'new', 'other'])
+  })
+
+  test('not by a callback, which may be about an order of somebody else', async () => {
+    await callback(ledger)
+    assert.deepEqual(await fenced(), ['acme'])
+  })
+
+  test('while the row of one of them is held, the evidence and the others wait for nothing', async () => {
+    const held = Promise.withResolvers<void>()
+    const over = Promise.withResolvers<void>()
+    const holder = db.transaction('test', async (tx) => {
+      await tx.run(lockFunds, { merchantId: 'other' })
+      held.resolve()
+      await over.promise
+    })
+    await held.promise
+    const impatient = connectDatabase({
+      ...{ url: config.databaseUrl, connections: 2, applicationName: 'impatient', lockTimeoutMs: 200 },
+    })
+    await assert.rejects(answerLost({ ...ledger, db: impatient }), isLocked)
+    await impatient.close()
+    assert.deepEqual(await fenced(), ['acme', 'new'])
+    over.resolve()
+    await holder
+    await answerLost()
+    assert.deepEqual(await fenced(), ['acme', 'new', 'other'])
+  })
 })

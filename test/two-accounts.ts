@@ -19,7 +19,7 @@ import { recallAnomalies } from '../src/operators/restore/anomalies.ts'
 import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
 import { reversePayout } from '../src/operators/reversal.ts'
-import type { IncomingRecord } from '../src/platform/kafka/records.ts'
+import type { TopicRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
@@ -151,7 +151,7 @@ export async function twoAccounts(
     ...{ ledger, codec },
     async readTopic(topic, onRecord) {
       for (const { key, value } of written.filter((each) => each.topic === topic))
-        await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+        await onRecord({ key: Buffer.from(key), value } as TopicRecord)
     },
   })
   if (first) {

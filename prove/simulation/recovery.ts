@@ -19,7 +19,7 @@ import {
   untilGraceIsOver,
 } from '../../src/operators/restore/restore.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
-import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
+import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
 import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
@@ -74,9 +74,9 @@ export class Recovery extends Actor {
     }
     if (!(await takenIn())) return false
     for (const raised of fences) await listOpen(here.db, raised)
-    const readTopic = async (name: string, onRecord: (record: IncomingRecord) => Promise<void>) => {
+    const readTopic = async (name: string, onRecord: (record: TopicRecord) => Promise<void>) => {
       for (const record of await this.wait('read', name, async () => kafka.topic(name)))
-        await onRecord(record)
+        await onRecord({ ...record, partition: 0 })
     }
     await readBackPublished(
       fences.map(({ merchantId }) => merchantId),

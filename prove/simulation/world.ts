@@ -20,7 +20,7 @@ import { publishedBeyond } from '../../src/operators/restore/published-beyond.ts
 import { retryMessages } from '../../src/operators/retry-messages.ts'
 import { refusedMessages } from '../../src/operators/sql/retry-messages.ts'
 import type { Ids } from '../../src/platform/ids.ts'
-import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
+import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec } from '../../src/platform/registry/codec.ts'
@@ -624,8 +624,8 @@ export class SimulatedWorld {
     this.setDatabaseClock()
     const { codec, kafka } = this
     const ledger = await this.personsLedger()
-    const readTopic = async (name: string, onRecord: (record: IncomingRecord) => Promise<void>) => {
-      for (const record of kafka.topic(name)) await onRecord(record)
+    const readTopic = async (name: string, onRecord: (record: TopicRecord) => Promise<void>) => {
+      for (const record of kafka.topic(name)) await onRecord({ ...record, partition: 0 })
     }
     const lacking = await publishedBeyond({ ledger, codec, readTopic })
     for (const merchantId of MERCHANT_IDS) {

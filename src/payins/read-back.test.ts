@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ACCOUNT, anomaliesOf } from '../../test/ledger.ts'
 import { brokenPayins, outboxOf, payinLedger, report, storedPayins } from '../../test/payins.ts'
-import type { IncomingRecord } from '../platform/kafka/records.ts'
+import type { TopicRecord } from '../platform/kafka/records.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { applyPayinEvidenceBatch } from './outcomes.ts'
 import { readBackPayins } from './read-back.ts'
@@ -39,7 +39,7 @@ async function world(t: TestContext) {
         ...{ ledger, codec },
         async readTopic(_, onRecord) {
           for (const { key, value } of published)
-            await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+            await onRecord({ key: Buffer.from(key), value } as TopicRecord)
         },
       })
     },

@@ -5,7 +5,7 @@ import { utrKey } from '../domain/utr.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import { READ_BACK, readBack } from '../ledger/read-back.ts'
 import { topicKey } from '../messages/messages.ts'
-import type { IncomingRecord } from '../platform/kafka/records.ts'
+import type { TopicRecord } from '../platform/kafka/records.ts'
 import { mapKey } from '../platform/map-key.ts'
 import { type Codec, demandReadable } from '../platform/registry/codec.ts'
 import { behindPublished, hasEnd } from './sql/published.ts'
@@ -15,7 +15,7 @@ type PublishedDeps = {
   ledger: Ledger
   codec: Codec
   /** Reads a whole topic, one record after the other. */
-  readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
+  readTopic: (topic: string, onRecord: (record: TopicRecord) => Promise<void>) => Promise<void>
 }
 
 type EndedPayin = PayinKey & PublishedPayin
@@ -43,9 +43,10 @@ export async function readBackPayins(
     }
   }
   const { payinResults } = ledger.topics
-  await readTopic(payinResults, async ({ key, value }) => {
+  await readTopic(payinResults, async (record) => {
+    const { key, value } = record
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-    const decoded = demandReadable(await codec.decode(value), payinResults)
+    const decoded = demandReadable(await codec.decode(value), payinResults, record)
     const published = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
     if (!merchantIds.includes(published.merchantId)) return
     const end = {

@@ -252,3 +252,21 @@ test('an error in the recovery of one merchant keeps no other merchant fenced', 
   assert.match(stderr, /not_this_one/)
   assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'acme', by: 'asha' }])
 })
+
+// The last one: the tests of this file share their topics.
+test('a message that payoutd cannot read ends a recovery, which says where it is', async (t) => {
+  const { env, config, ledger } = await besideSandbox(t)
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const publisher = createPublisher('test', config.kafka, silentLogger)
+  t.after(() => publisher.close())
+  const { events } = ledger.topics
+  await publisher.publish([{ topic: events, key: 'acme:p', value: Buffer.from('not ours') }])
+  for (const how of [[], ['--nothing-lost']]) {
+    const { code, stderr } = await payoutd(['recover', ...WHO, '--yes', ...how], env)
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /events has a message that payoutd cannot read, in partition \d at offset \d+: .*\n$/,
+    )
+  }
+})

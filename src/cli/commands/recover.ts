@@ -35,7 +35,7 @@ import { readBackPayins } from '../../payins/read-back.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
 import { readTopic } from '../../platform/kafka/read-topic.ts'
-import { silentLogger } from '../../platform/log.ts'
+import { createLogger, silentLogger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Codec } from '../../platform/registry/codec.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -107,6 +107,9 @@ export async function recoverWith(
     process.once('SIGINT', stop).once('SIGTERM', stop)
     try {
       await recover({ merchants, topic, options, config, ledger, codec, signal: abort.signal })
+    } catch (error) {
+      if (error !== abort.signal.reason) throw error
+      reportInterrupted()
     } finally {
       process.off('SIGINT', stop).off('SIGTERM', stop)
     }
@@ -168,7 +171,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Read the messages of merchants outside the settings now, too: when they return, Kafka may no longer have them.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
-  const topics = published(ledger, codec, config)
+  const topics = published(ledger, codec, config, signal)
   const recalled = await readBackPublished(names, topics)
   if (recalled > 0)
     note(`payoutd put back what the ledger had lost about ${recalled} payouts, from published messages`)
@@ -215,10 +218,14 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   if (errors.length > 0) throw errors[0]
 }
 
-const published = (ledger: Ledger, codec: Codec, { kafka }: Config): ReadBackDeps => ({
-  ...{ ledger, codec },
-  readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log: silentLogger }),
-})
+/** Until Kafka answers, the log says why it does not. */
+function published(ledger: Ledger, codec: Codec, { kafka }: Config, signal?: AbortSignal): ReadBackDeps {
+  const log = createLogger({ name: 'payoutd', level: 'warn', destination: 2 })
+  return {
+    ...{ ledger, codec },
+    readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, signal, log }),
+  }
+}
 
 /** Waits until the ledger has all commands up to these end offsets. False: it was interrupted. */
 async function takenIn(

@@ -1,5 +1,5 @@
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
-import type { Decision } from '../../domain/payout/payout.ts'
+import type { Anomaly, Decision } from '../../domain/payout/payout.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
@@ -11,6 +11,9 @@ import { askAnew, isToAskAnew, lockIfFree, raiseFence, unfencedMerchants } from 
 /** Who raises a fence that no operator asked for. */
 export const BY_PAYOUTD = 'payoutd'
 
+/** `queryPolicies`: of the merchants in the settings. */
+type EvidenceDeps = { ledger: Ledger; log: Logger; queryPolicies: ReadonlyMap<string, unknown> }
+
 /** By merchant: what shows that the ledger has lost something, and the payouts concerned. */
 type Losses = ReadonlyMap<string, Loss>
 type Loss = { reason: string; payoutIds: (string | null)[] }
@@ -20,8 +23,6 @@ type Decide = (fenced: ReadonlySet<string>) => Decision[]
 type Besides = {
   /** Whether the gateway, when payoutd asked, had the order that this decision is about. */
   isFound?: (index: number) => boolean
-  /** The merchants in the settings, if nobody but payoutd's own calls can have given the evidence. */
-  everybody?: readonly string[]
   /** Stores what follows from the decisions. */
   alsoStore?: (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
 }
@@ -29,22 +30,21 @@ type Besides = {
 /**
  * Stores the decisions about evidence in one transaction, in which `load` locks payouts. If they show that the ledger has lost
  * a send, fences the merchant in the same transaction and calls `decide` again: payoutd sends nothing more of that merchant
- * until `payoutd recover` has asked the gateway about everything open. The others share the ledger and have lost as much, so
- * evidence that no stranger can give fences `everybody`. If the gateway reports an order that it reported as absent to a
- * recovery, that recovery asks about everything again. Returns the decisions.
+ * until `payoutd recover` has asked the gateway about everything open. If the gateway reports an order that it reported as
+ * absent to a recovery, that recovery asks about everything again. Returns the decisions, once everybody is fenced that has to
+ * be.
  */
 export async function storeEvidence(
-  { ledger, log }: { ledger: Ledger; log: Logger },
+  { ledger, log, queryPolicies }: EvidenceDeps,
   name: CommitName,
   load: (tx: Transaction) => Promise<Decide>,
-  { isFound, everybody, alsoStore }: Besides = {},
+  { isFound, alsoStore }: Besides = {},
 ): Promise<Decision[]> {
   const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
     const fenced = await fencedMerchants(tx)
     const first = decide(fenced)
-    const seen = lossesIn(first)
-    const losses = everybody ? await withOthers(tx, seen, everybody) : seen
+    const losses = lossesIn(first)
     for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
     for (const [merchantId, payoutIds] of aliveIn(first, isFound)) {
       if (!fenced.has(merchantId)) continue
@@ -59,25 +59,44 @@ export async function storeEvidence(
     return { losses, decisions }
   })
   for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)
+  const proof = decisions.flatMap((each) => ('anomaly' in each ? [each.anomaly] : [])).find(provesLoss)
+  if (proof) await fenceOthers(proof, { ledger, log, queryPolicies })
   return decisions
+}
+
+/**
+ * Whether no stranger can make this up: an answer to an apply of this process, or to a query about a payout that was in the
+ * ledger. Anybody who may use a gateway account can make what the other evidence of a loss is about.
+ */
+const provesLoss = ({ kind, source, payoutId }: Anomaly): boolean =>
+  kind === NEVER_SENT && (source === 'APPLY' || (source === 'QUERY' && payoutId === null))
+
+/**
+ * Fences every other merchant of the ledger or the settings: they share the ledger, so as much of theirs is lost. Each in a
+ * transaction of its own, so that neither one whose row is held, nor another process that does the same, keeps the evidence or
+ * the rest waiting. Throws if one could not be fenced; the evidence then comes again, as after every failure. (If this process
+ * dies in between, the proof dies with it.)
+ */
+async function fenceOthers({ merchantId: whose, detail }: Anomaly, deps: EvidenceDeps): Promise<void> {
+  const { ledger, log, queryPolicies } = deps
+  const reason = `the ledger was set back: ${detail} (a payout of ${whose})`
+  const others = await ledger.db.run(unfencedMerchants, { merchantIds: [...queryPolicies.keys()] })
+  const failures: unknown[] = []
+  for (const { merchantId } of others) {
+    try {
+      await ledger.db.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
+      log.error({ merchantId, reason }, FENCED)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
   await lockBehindPayouts(tx, merchantId)
   await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
   await tx.run(askAnew, { merchantId, payoutIds })
-}
-
-/** With every merchant of the ledger or the settings that is not fenced yet. */
-async function withOthers(tx: Transaction, losses: Losses, merchantIds: readonly string[]): Promise<Losses> {
-  const [first] = losses
-  if (!first) return losses
-  const [whose, { reason }] = first
-  const others = await tx.run(unfencedMerchants, { merchantIds: [...merchantIds] })
-  const alike = { reason: `${reason} (a payout of ${whose})`, payoutIds: [] }
-  return new Map(
-    [...others.map(({ merchantId }): [string, Loss] => [merchantId, alike]), ...losses].sort(byId),
-  )
 }
 
 /** Longer than payoutd itself waits for a lock, and shorter than a transaction may last. */
@@ -121,7 +140,7 @@ function aliveIn(
 const byId = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
   one < other ? -1 : 1
 
-/** In the order in which merchants are locked, as are all losses. */
+/** In the order in which merchants are locked. */
 function lossesIn(decisions: readonly Decision[]): Losses {
   const losses = new Map<string, Loss>()
   for (const decision of decisions) {

@@ -36,7 +36,8 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
 export const unfencedMerchants = sql<{ merchantIds: string[] }, { merchantId: string }>`
   select unnest(${'merchantIds'}::text[]) as merchant_id
   union select merchant_id from merchants
-  except select merchant_id from merchants where recovering_since is not null`
+  except select merchant_id from merchants where recovering_since is not null
+  order by 1`
 
 /** Locks the row of a merchant unless another transaction holds it. Returns no row if the merchant has none. */
 export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`

@@ -8,7 +8,7 @@ import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeDecisions } from '../../ledger/ledger.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
-import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { acknowledgeAnomalies } from '../../queries/anomalies.ts'
 import { decided } from '../operations.fixture.ts'
@@ -50,7 +50,7 @@ async function world(t: TestContext) {
         ...{ ledger, codec },
         async readTopic(topic, onRecord) {
           for (const { key, value } of published.filter((each) => each.topic === topic))
-            await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+            await onRecord({ key: Buffer.from(key), value } as TopicRecord)
         },
       }),
   }

@@ -62,9 +62,12 @@ export async function recallAnomalies(
     })
     lost += kept.length
   }
-  await readTopic(topics.anomalies, async ({ key, value }) => {
+  await readTopic(topics.anomalies, async (record) => {
+    const { key, value } = record
     if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-    const { id, published } = publishedAnomaly(demandReadable(await codec.decode(value), topics.anomalies))
+    const { id, published } = publishedAnomaly(
+      demandReadable(await codec.decode(value), topics.anomalies, record),
+    )
     if (!merchantIds.includes(published.merchantId) || published.detail === BEYOND) return
     unseen.set(id, published)
     if (unseen.size >= PAGE) await keep()

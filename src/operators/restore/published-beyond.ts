@@ -38,9 +38,10 @@ export async function publishedBeyond({ ledger, codec, readTopic }: ReadBackDeps
     [topics.events, versions(db)],
     [topics.anomalies, anomalies(db)],
   ] as const) {
-    await readTopic(topic, async ({ key, value }) => {
+    await readTopic(topic, async (record) => {
+      const { key, value } = record
       if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-      comparison.note(demandReadable(await codec.decode(value), topic))
+      comparison.note(demandReadable(await codec.decode(value), topic, record))
       if (comparison.size() >= PAGE) found = await comparison.lacking()
     })
     found ??= await comparison.lacking()

@@ -12,7 +12,7 @@ import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
-import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { findAnomaly } from '../../queries/anomalies.ts'
 import { anomalyText } from '../../views/anomaly-text.ts'
@@ -88,7 +88,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
         ...{ ledger, codec },
         async readTopic(topic, onRecord) {
           for (const { key, value } of all.filter((each) => each.topic === topic))
-            await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+            await onRecord({ key: Buffer.from(key), value } as TopicRecord)
         },
       })
     },

@@ -12,7 +12,7 @@ import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
-import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { tellPayout } from '../../queries/payout-story.ts'
 import { evidenceOf, lastWord } from '../../queries/review.ts'
@@ -86,7 +86,7 @@ async function world(t: TestContext) {
       codec,
       async readTopic(topic, onRecord) {
         for (const { key, value } of published.filter((each) => each.topic === topic))
-          await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+          await onRecord({ key: Buffer.from(key), value } as TopicRecord)
       },
     })
     await beforeAsking()

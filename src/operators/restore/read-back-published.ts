@@ -16,7 +16,7 @@ import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
-import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
 import { ownStory, Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
@@ -29,7 +29,7 @@ export type ReadBackDeps = {
   ledger: Ledger
   codec: Codec
   /** Reads a whole topic, one record after another. */
-  readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
+  readTopic: (topic: string, onRecord: (record: TopicRecord) => Promise<void>) => Promise<void>
 }
 
 /** A record of schemas/PayoutEvent.avsc, PayoutResult.avsc or PayoutReversed.avsc; states in capitals. */
@@ -86,9 +86,10 @@ export async function readBackPublished(merchantIds: readonly string[], deps: Re
   })
   // Read results first: with few exceptions each end is a result, and then the versions show what else the events add.
   for (const topic of [ledger.topics.results, ledger.topics.events]) {
-    await readTopic(topic, async ({ key, value }) => {
+    await readTopic(topic, async (record) => {
+      const { key, value } = record
       if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
-      const decoded = demandReadable(await codec.decode(value), topic)
+      const decoded = demandReadable(await codec.decode(value), topic, record)
       const { merchantId, payoutId } = decoded.value as PublishedRecord
       if (!merchantIds.includes(merchantId)) return
       const message = messageIn(decoded)

@@ -280,7 +280,7 @@ describe('"not found"', () => {
       ledger,
       codec,
       readTopic: async (_, onRecord) => {
-        for (const record of records) await onRecord(record)
+        for (const record of records) await onRecord({ ...record, partition: 0 })
       },
     })
     assert.equal(recalled, 1)
@@ -387,7 +387,7 @@ describe('answers that a recovery received before the ledger was set back once m
         : client.query({ mchOrderNo })
     await recover({ query: silent })
     const shown = (payoutId: string) =>
-      storeEvidence({ ledger, log: silentLogger }, 'settle payouts', async (tx) => {
+      storeEvidence({ ledger, log: silentLogger, queryPolicies: new Map() }, 'settle payouts', async (tx) => {
         const [payout] = await lockPayouts(tx, [{ merchantId: 'acme', payoutId }])
         return () => [neverSent(payout ?? assert.fail(), 'CALLBACK', 'it was sent', null, 'attempt')]
       })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Kafka, logLevel } from 'kafkajs'
 import { silentLogger } from '../log.ts'
-import { kafka, newTopic, publisher } from './kafka.fixture.ts'
+import { eventually } from '../running/eventually.fixture.ts'
+import { kafka, newTopic, publisher, unique } from './kafka.fixture.ts'
 import { readTopic } from './read-topic.ts'
 
 async function read(topic: string): Promise<string[]> {
@@ -23,4 +25,48 @@ test('a topic is read from its beginning to its end, over all its partitions, ea
       texts,
     )
   }
+})
+
+test('what the caller throws ends the reading, and it is called no more', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, ['1', '2', '3'])
+  let calls = 0
+  const onRecord = () => {
+    if (++calls === 2) throw new Error('the database is away')
+  }
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, log: silentLogger }),
+    /the database is away/,
+  )
+  assert.equal(calls, 2)
+})
+
+test('a signal ends the reading', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, ['1'])
+  const abort = new AbortController()
+  const onRecord = async () => abort.abort(new Error('Ctrl-C'))
+  const { signal } = abort
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, signal, log: silentLogger }),
+    /Ctrl-C/,
+  )
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, signal, log: silentLogger }),
+    /Ctrl-C/,
+  )
+})
+
+test('a topic that ends with the marker of a transaction is read to its end', async (t) => {
+  const topic = await newTopic()
+  const producer = new Kafka({ ...kafka(), logLevel: logLevel.NOTHING }).producer({
+    ...{ idempotent: true, maxInFlightRequests: 1, transactionalId: unique('transaction') },
+  })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  const transaction = await producer.transaction()
+  await transaction.send({ topic, messages: [{ key: 'key', value: '1' }] })
+  await transaction.commit()
+  // Kafka writes the marker a moment after it has acknowledged the commit.
+  await eventually('the transaction is over', async () => (await read(topic)).length === 1)
 })

@@ -2,50 +2,69 @@ import type { Logger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
 import type { KafkaConnection } from './connection.ts'
 import { readTopics } from './reader.ts'
-import type { IncomingRecord } from './records.ts'
+import type { TopicRecord } from './records.ts'
 
-/**
- * Passes on every record that a topic holds now, in order within a partition, and resolves after the last; leaves
- * out what arrives meanwhile. Only for topics written without transactions: their last offset is a record. Rejects
- * if Kafka does not answer or has no such topic.
- */
-export async function readTopic(options: {
+type ReadOptions = {
   connection: KafkaConnection
   topic: string
-  onRecord: (record: IncomingRecord & { partition: number }) => void | Promise<void>
+  onRecord: (record: TopicRecord) => void | Promise<void>
+  /** Ends the reading; it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
   log: Logger
-}): Promise<void> {
-  const { connection, topic, onRecord, log } = options
-  const last = await lastOffsets(connection, topic, log)
-  if (last.size === 0) return
-  const { promise: done, resolve } = Promise.withResolvers<void>()
+}
+
+/**
+ * Passes on every record that a topic holds now, in order within a partition, and resolves after the last; leaves out what
+ * arrives meanwhile. If the connection breaks, some records come twice. Rejects with what `onRecord` throws, and then calls it no
+ * more; rejects if Kafka does not answer at first, or has no such topic.
+ */
+export async function readTopic({ connection, topic, onRecord, signal, log }: ReadOptions): Promise<void> {
+  const ends = await endsOf(connection, topic, log)
+  if (ends.size === 0) return
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
+  const ended = new AbortController()
+  const endWith = (error: unknown) => {
+    ended.abort(error)
+    reject(error)
+  }
+  const onAbort = () => endWith(signal?.reason)
+  signal?.addEventListener('abort', onAbort)
+  if (signal?.aborted) onAbort()
   const reader = readTopics({
     connection,
     topics: [topic],
     onRecord: async (record) => {
-      const until = last.get(record.partition)
-      if (until === undefined) return
-      if (record.offset <= until) await onRecord(record)
-      if (record.offset >= until) last.delete(record.partition)
-      if (last.size === 0) resolve()
+      ended.signal.throwIfAborted()
+      if (record.offset >= (ends.get(record.partition) ?? 0n)) return
+      try {
+        await onRecord(record)
+      } catch (error) {
+        endWith(error)
+        throw error
+      }
+    },
+    // The last offset may be no record, but the marker of a transaction; or retention may have deleted the rest.
+    onPosition(partition, offset) {
+      if (offset >= (ends.get(partition) ?? 0n)) ends.delete(partition)
+      if (ends.size === 0) resolve()
     },
     log,
   })
-  await done
-  await reader.stop()
+  try {
+    await done
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+    await reader.stop()
+  }
 }
 
-/** By partition; empty ones are left out. */
-async function lastOffsets(
-  connection: KafkaConnection,
-  topic: string,
-  log: Logger,
-): Promise<Map<number, bigint>> {
+/** By partition, the offset after its last; empty ones are left out. */
+async function endsOf(connection: KafkaConnection, topic: string, log: Logger): Promise<Map<number, bigint>> {
   const admin = await connectAdmin(connection, log)
   try {
     const ranges = await admin.ranges(topic)
     return new Map(
-      ranges.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, high - 1n]),
+      ranges.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, high]),
     )
   } finally {
     await admin.close()

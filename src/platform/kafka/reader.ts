@@ -13,9 +13,11 @@ export function readTopics(options: {
   connection: KafkaConnection
   topics: string[]
   onRecord: (record: IncomingRecord & { topic: string; partition: number }) => void | Promise<void>
+  /** Called with the offset at which a partition is read on, at first and after each batch. */
+  onPosition?: (partition: number, offset: bigint) => void
   log: Logger
 }): { stop(): Promise<void> } {
-  const { connection, topics, onRecord, log } = options
+  const { connection, topics, onRecord, onPosition, log } = options
   const groupId = `payoutd-reader-${systemIds.uuid()}`
   const standings = new Map<string, Standing>()
   const consumption = consumeBatches({
@@ -30,11 +32,13 @@ export function readTopics(options: {
       const { offset, remark } = startAt(before, held)
       const standing = { offset, logId: held.id }
       if (before === null || remark !== 'none') standings.set(key, standing)
+      onPosition?.(partition, offset)
       return standing
     },
     handler: async ({ topic, partition, records, nextOffset, stored }) => {
       for (const record of records) await onRecord({ ...record, topic, partition })
       standings.set(`${topic}/${partition}`, { ...stored, offset: nextOffset })
+      onPosition?.(partition, nextOffset)
     },
     log,
   })

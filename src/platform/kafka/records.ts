@@ -31,6 +31,9 @@ export type IncomingRecord = {
   leaderEpoch?: number | null | undefined
 }
 
+/** One that is read from a topic whose partitions are read together. */
+export type TopicRecord = IncomingRecord & { partition: number }
+
 /**
  * Consecutive records of one partition; empty if nothing fetched is a record (aborted, markers). `nextOffset` is
  * where reading goes on once they are stored, and `epoch` that of the leader that wrote what comes before it

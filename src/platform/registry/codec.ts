@@ -23,10 +23,20 @@ export type Decoded =
 
 export type Readable = Extract<Decoded, { kind: 'decoded' }>
 
-/** For a reader of a topic that must not pass over any record: throws if this one could not be decoded. */
-export function demandReadable(decoded: Decoded, topic: string): Readable {
+/**
+ * For a reader of a topic that must not pass over any record: throws an ExpectedFailure if this one, at this place of the topic,
+ * could not be decoded.
+ */
+export function demandReadable(
+  decoded: Decoded,
+  topic: string,
+  { partition, offset }: { partition: number; offset: bigint },
+): Readable {
   if (decoded.kind === 'undecodable')
-    throw new Error(`${topic} has a message that payoutd cannot read: ${decoded.detail}`)
+    throw new ExpectedFailure(
+      `${topic} has a message that payoutd cannot read, in partition ${partition} at offset ${offset}: ${decoded.detail}. Only ` +
+        'payoutd may write there. If payoutd wrote it, give the registry back the schema; if not, delete the records up to it',
+    )
   return decoded
 }
 

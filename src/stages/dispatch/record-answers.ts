@@ -47,7 +47,7 @@ export async function recordAnswers(
   deps: RecordDeps,
 ): Promise<undefined[]> {
   const { decisions, queryPolicies, log } = deps
-  const load = async (tx: Transaction) => {
+  await storeEvidence(deps, 'record apply answers', async (tx) => {
     const watched = [
       ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
     ].sort()
@@ -69,7 +69,7 @@ export async function recordAnswers(
     }
     const locked = await lockPayouts(tx, outcomes)
     const attempts = await attemptsOf(tx, outcomes)
-    return (fenced: ReadonlySet<string>) => {
+    return (fenced) => {
       const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
       return outcomes.map((outcome) => {
         const { merchantId, attempt } = outcome
@@ -101,8 +101,7 @@ export async function recordAnswers(
         return decision
       })
     }
-  }
-  await storeEvidence(deps, 'record apply answers', load, { everybody: [...queryPolicies.keys()] })
+  })
   return outcomes.map(() => undefined)
 }
 

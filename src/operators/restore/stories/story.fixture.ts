@@ -64,8 +64,10 @@ export class SetBackStory {
   async publishedEnds(): Promise<PublishedEnd[]> {
     const { codec, readTopic, ledger } = await this.lost.kept()
     const ends: PublishedEnd[] = []
-    await readTopic(ledger.topics.results, async ({ value }) => {
-      const { state, ...end } = messageIn(demandReadable(await codec.decode(value), 'the results'))
+    await readTopic(ledger.topics.results, async (record) => {
+      const { state, ...end } = messageIn(
+        demandReadable(await codec.decode(record.value), 'the results', record),
+      )
       ends.push({ status: state, ...end })
     })
     return ends
