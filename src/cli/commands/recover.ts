@@ -326,7 +326,7 @@ const waitText = (merchantId: string, leftMs: number): string =>
   "the dialect's grace and a lease must pass before the gateway finds what was sent last"
 
 /** `others`: in the settings; `away`: in the ledger, but not in the settings. */
-type Besides = { others: string[]; away: string[] }
+type OnlyFenced = { others: string[]; away: string[] }
 
 /**
  * The merchants that the command fences without asking about them. Whoever recovers one merchant because of a loss that payoutd
@@ -337,7 +337,7 @@ async function besidesOf(
   { merchants }: Config,
   { merchant }: Pick<RecoverOptions, 'merchant'>,
   db: Database,
-): Promise<Besides> {
+): Promise<OnlyFenced> {
   if (merchant !== undefined && (await findFence(db, merchant)) !== null) return { others: [], away: [] }
   const known = [...merchants.keys()]
   const away = (await db.run(merchantsBeside, { merchantIds: known })).map(({ merchantId }) => merchantId)
@@ -357,7 +357,7 @@ const onlyFenced = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
   `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them. payoutd did not query them: see payoutd anomaly list`
 
-const besidesText = ({ others, away }: Besides): string[] => [
+const besidesText = ({ others, away }: OnlyFenced): string[] => [
   ...(others.length > 0
     ? [
         `${inLines(others).join(', ')}: also fenced, because they share the ledger: run payoutd recover for them, too`,
@@ -379,7 +379,7 @@ async function missingAccounts(merchant: Merchant, db: Database): Promise<Map<st
 
 async function expected(
   merchants: readonly Merchant[],
-  { others, away }: Besides,
+  { others, away }: OnlyFenced,
   topic: string,
   ends: readonly PartitionEnd[],
   db: Database,

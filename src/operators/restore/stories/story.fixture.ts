@@ -17,7 +17,7 @@ import { fence, listOpen, lowerAfterRestore, queryOpen } from '../restore.ts'
 import { makeReady, monthsPass, type SetBack } from '../set-back.fixture.ts'
 import { orderInWords, otherThan, type StoryAccount, StoryGateway } from './gateway.fixture.ts'
 
-type PublishedEnd = { status: State; version: number; utr: string | null; at: Instant }
+type ResultRead = { status: State; version: number; utr: string | null; at: Instant }
 
 export const KEY = { merchantId: 'acme', payoutId: 'p' }
 
@@ -61,9 +61,9 @@ export class SetBackStory {
   }
 
   /** The ends in payout.results, whichever ledger published them. */
-  async publishedEnds(): Promise<PublishedEnd[]> {
+  async publishedEnds(): Promise<ResultRead[]> {
     const { codec, readTopic, ledger } = await this.lost.kept()
-    const ends: PublishedEnd[] = []
+    const ends: ResultRead[] = []
     await readTopic(ledger.topics.results, async (record) => {
       const { state, ...end } = messageIn(
         demandReadable(await codec.decode(record.value), 'the results', record),
