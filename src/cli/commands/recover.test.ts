@@ -254,19 +254,28 @@ test('an error in the recovery of one merchant keeps no other merchant fenced', 
 })
 
 // The last one: the tests of this file share their topics.
-test('a message that payoutd cannot read ends a recovery, which says where it is', async (t) => {
+test('a recovery leaves out what payoutd did not write; a message that payoutd cannot read ends it, and it says where that is', async (t) => {
   const { env, config, ledger } = await besideSandbox(t)
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   const publisher = createPublisher('test', config.kafka, silentLogger)
   t.after(() => publisher.close())
-  const { events } = ledger.topics
-  await publisher.publish([{ topic: events, key: 'acme:p', value: Buffer.from('not ours') }])
+  const publish = (value: Buffer) =>
+    publisher.publish([{ topic: ledger.topics.events, key: 'acme:p', value }])
+  await publish(Buffer.from('not ours'))
+  const leftOut = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(leftOut.code, 0, leftOut.stderr)
+  assert.match(
+    leftOut.stderr,
+    /events, partition \d, offset \d+: left out, because payoutd did not write it\n/,
+  )
+  const ofUnknownSchema = Buffer.of(0, 0x7f, 0, 0, 0, 1)
+  await publish(ofUnknownSchema)
   for (const how of [[], ['--nothing-lost']]) {
     const { code, stderr } = await payoutd(['recover', ...WHO, '--yes', ...how], env)
     assert.equal(code, 1)
     assert.match(
       stderr,
-      /events has a message that payoutd cannot read, in partition \d at offset \d+: .*\n$/,
+      /events has a message that payoutd cannot read, in partition \d at offset \d+: .* give the registry back its schema.*\n$/,
     )
   }
 })

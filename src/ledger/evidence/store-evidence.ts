@@ -74,24 +74,35 @@ const provesLoss = ({ kind, source, payoutId }: Anomaly): boolean =>
 /**
  * Fences every other merchant of the ledger or the settings: they share the ledger, so as much of theirs is lost. Each in a
  * transaction of its own, so that neither one whose row is held, nor another process that does the same, keeps the evidence or
- * the rest waiting. Throws if one could not be fenced; the evidence then comes again, as after every failure. (If this process
- * dies in between, the proof dies with it.)
+ * the rest waiting. Tries for longer than a transaction may hold a row, and then throws: only an answer to an apply comes again,
+ * as after every failure. (If this process dies in between, the proof dies with it.)
  */
 async function fenceOthers({ merchantId: whose, detail }: Anomaly, deps: EvidenceDeps): Promise<void> {
   const { ledger, log, queryPolicies } = deps
   const reason = `the ledger was set back: ${detail} (a payout of ${whose})`
-  const others = await ledger.db.run(unfencedMerchants, { merchantIds: [...queryPolicies.keys()] })
-  const failures: unknown[] = []
-  for (const { merchantId } of others) {
+  const merchantIds = [...queryPolicies.keys()]
+  for (let left = FENCE_OTHERS_TRIES; ; left--) {
     try {
-      await ledger.db.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
-      log.error({ merchantId, reason }, FENCED)
+      const failures: unknown[] = []
+      for (const { merchantId } of await ledger.db.run(unfencedMerchants, { merchantIds })) {
+        const fencing = { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n }
+        await ledger.db.run(raiseFence, fencing).then(
+          () => log.error({ merchantId, reason }, FENCED),
+          (error: unknown) => failures.push(error),
+        )
+      }
+      if (failures.length === 0) return
+      throw failures[0]
     } catch (error) {
-      failures.push(error)
+      if (left <= 1) throw error
+      await pause(FENCE_OTHERS_EVERY_MS, NEVER)
     }
   }
-  if (failures.length > 0) throw failures[0]
 }
+
+/** If each waits a second for a lock, longer than a transaction may last. */
+const FENCE_OTHERS_TRIES = 12
+const FENCE_OTHERS_EVERY_MS = 500
 
 async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
   await lockBehindPayouts(tx, merchantId)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Kafka, logLevel } from 'kafkajs'
 import { silentLogger } from '../log.ts'
 import { eventually } from '../running/eventually.fixture.ts'
-import { kafka, newTopic, publisher, unique } from './kafka.fixture.ts'
+import { kafka, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
 import { readTopic } from './read-topic.ts'
 
 async function read(topic: string): Promise<string[]> {
@@ -69,4 +69,21 @@ test('a topic that ends with the marker of a transaction is read to its end', as
   await transaction.commit()
   // Kafka writes the marker a moment after it has acknowledged the commit.
   await eventually('the transaction is over', async () => (await read(topic)).length === 1)
+})
+
+test('if the topic is made again meanwhile, the reading ends and says so', async (t) => {
+  const topic = await newTopic()
+  const publish = publisher(t)
+  // Two fetches, so that the second one meets the topic that was made again.
+  for (const text of ['1', '2']) await publish(topic, [text.repeat(800_000)])
+  let isFirst = true
+  const onRecord = async () => {
+    if (!isFirst) return
+    isFirst = false
+    await remakeTopic(topic)
+  }
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, log: silentLogger }),
+    /was replaced while payoutd read it: run the command again/,
+  )
 })

@@ -1,3 +1,4 @@
+import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
 import type { KafkaConnection } from './connection.ts'
@@ -16,7 +17,7 @@ type ReadOptions = {
 /**
  * Passes on every record that a topic holds now, in order within a partition, and resolves after the last; leaves out what
  * arrives meanwhile. If the connection breaks, some records come twice. Rejects with what `onRecord` throws, and then calls it no
- * more; rejects if Kafka does not answer at first, or has no such topic.
+ * more; rejects if Kafka does not answer at first, or has no such topic, or the topic is replaced meanwhile.
  */
 export async function readTopic({ connection, topic, onRecord, signal, log }: ReadOptions): Promise<void> {
   const ends = await endsOf(connection, topic, log)
@@ -44,7 +45,11 @@ export async function readTopic({ connection, topic, onRecord, signal, log }: Re
       }
     },
     // The last offset may be no record, but the marker of a transaction; or retention may have deleted the rest.
-    onPosition(partition, offset) {
+    onPosition(partition, { offset, remark }) {
+      if (remark === 'another-log' || remark === 'log-is-older')
+        return endWith(
+          new ExpectedFailure(`${topic} was replaced while payoutd read it: run the command again`),
+        )
       if (offset >= (ends.get(partition) ?? 0n)) ends.delete(partition)
       if (ends.size === 0) resolve()
     },

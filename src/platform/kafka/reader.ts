@@ -1,8 +1,10 @@
+import type { Admin } from 'kafkajs'
 import { systemIds } from '../ids.ts'
 import type { Logger } from '../log.ts'
+import { waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { consumeBatches } from './consumer.ts'
-import { type Standing, startAt } from './offsets.ts'
+import { type Standing, type Start, startAt } from './offsets.ts'
 import type { IncomingRecord } from './records.ts'
 
 /**
@@ -13,8 +15,8 @@ export function readTopics(options: {
   connection: KafkaConnection
   topics: string[]
   onRecord: (record: IncomingRecord & { topic: string; partition: number }) => void | Promise<void>
-  /** Called with the offset at which a partition is read on, at first and after each batch. */
-  onPosition?: (partition: number, offset: bigint) => void
+  /** Called with the offset at which a partition is read on, and what is remarkable, whenever it begins, and after each batch. */
+  onPosition?: (partition: number, at: Start) => void
   log: Logger
 }): { stop(): Promise<void> } {
   const { connection, topics, onRecord, onPosition, log } = options
@@ -32,13 +34,13 @@ export function readTopics(options: {
       const { offset, remark } = startAt(before, held)
       const standing = { offset, logId: held.id }
       if (before === null || remark !== 'none') standings.set(key, standing)
-      onPosition?.(partition, offset)
+      onPosition?.(partition, { offset, remark })
       return standing
     },
     handler: async ({ topic, partition, records, nextOffset, stored }) => {
       for (const record of records) await onRecord({ ...record, topic, partition })
       standings.set(`${topic}/${partition}`, { ...stored, offset: nextOffset })
-      onPosition?.(partition, nextOffset)
+      onPosition?.(partition, { offset: nextOffset, remark: 'none' })
     },
     log,
   })
@@ -46,16 +48,20 @@ export function readTopics(options: {
     async stop() {
       await consumption.stop()
       const ended = new AbortController()
-      const admin = kafkaFor(connection, log, ended.signal).admin()
-      try {
-        await admin.connect()
-        await admin
-          .deleteGroups([groupId])
-          .catch((error: unknown) => log.debug({ err: error }, 'group not deleted'))
-        await admin.disconnect()
-      } finally {
-        ended.abort()
-      }
+      const work = deleteGroup(groupId, kafkaFor(connection, log, ended.signal).admin())
+      // Kafka forgets an empty group by itself, some day.
+      await waitFor(
+        work.catch((err: unknown) => log.debug({ err }, 'group not deleted')),
+        GROUP_DELETED_WITHIN_MS,
+      )
+      ended.abort()
     },
   }
+}
+
+const GROUP_DELETED_WITHIN_MS = 5_000
+
+async function deleteGroup(groupId: string, admin: Admin): Promise<void> {
+  await admin.connect()
+  await admin.deleteGroups([groupId]).finally(() => admin.disconnect())
 }

@@ -34,11 +34,14 @@ export function demandReadable(
 ): Readable {
   if (decoded.kind === 'undecodable')
     throw new ExpectedFailure(
-      `${topic} has a message that payoutd cannot read, in partition ${partition} at offset ${offset}: ${decoded.detail}. Only ` +
-        'payoutd may write there. If payoutd wrote it, give the registry back the schema; if not, delete the records up to it',
+      `${topic} has a message that payoutd cannot read, in partition ${partition} at offset ${offset}: ${decoded.detail}. If payoutd ` +
+        'wrote it, give the registry back its schema; otherwise find out who did. Delete no records: what was published before it is needed',
     )
   return decoded
 }
+
+/** Whether bytes begin as every message of payoutd does. */
+export const isAvro = (value: Buffer): boolean => value.length >= HEADER && value[0] === 0
 
 /** How to read the records of one writer; `resolver` is absent if its schema is the same as ours. */
 type SchemaReading = {
@@ -95,7 +98,7 @@ export class Codec {
    */
   async decode(value: Buffer | null): Promise<Decoded> {
     if (value === null) return undecodable('tombstone', 'the record has no value')
-    if (value.length < HEADER || value[0] !== 0) {
+    if (!isAvro(value)) {
       return undecodable('not-avro', `no Confluent wire format: ${value.length} bytes, the first ${value[0]}`)
     }
     const id = value.readInt32BE(1)
