@@ -13,6 +13,9 @@ const HERE = 'here'
 const THERE = 'there'
 const CALLBACK = { mchId: null, backType: null, channelCode: null }
 const UNPAID = { utr: null, paidAt: null }
+const addSettings = sql<{ accountId: string; keyFingerprint: string }>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', ${'accountId'}, ${'accountId'}, '', '', ${'keyFingerprint'}, '')`
 const expire = sql<object>`update payins set expires_at = now() - interval '1 second'`
 
 /** An open payin at the account `here`. */
@@ -22,11 +25,16 @@ async function world(t: TestContext) {
   const about = { merchantId: 'acme', payinId: payin.payinId }
   return {
     ledger,
-    callback: (status: PayinReport['status'], fields: Partial<PayinReport>, accountId = HERE) =>
+    callback: (
+      status: PayinReport['status'],
+      fields: Partial<PayinReport>,
+      accountId = HERE,
+      keyFingerprint = 'other',
+    ) =>
       applyPayinEvidenceBatch(
         [
           {
-            ...{ ...about, source: 'CALLBACK', accountIds: [accountId] },
+            ...{ ...about, source: 'CALLBACK', accountIds: [accountId], keyFingerprint },
             report: { ...report(payin, status), ...CALLBACK, ...fields },
           },
         ],
@@ -84,6 +92,13 @@ test('a payin that another account calls paid is left to a person, and does not 
   assert.deepEqual(await state(), ['review', 'order-besides'])
   assert.equal(await callItPaid(), 'resolved')
   assert.deepEqual(await results(), [['PAID', null, '632611200002']])
+})
+
+test('a callback by the key of its account at another address is about the payin: a gateway that moves keeps its keys', async (t) => {
+  const { ledger, callback, state } = await world(t)
+  await ledger.db.run(addSettings, { accountId: HERE, keyFingerprint: 'shared' })
+  await callback('paid', {}, THERE, 'shared')
+  assert.deepEqual([await anomaliesOf(ledger), await state()], [[], ['paid', null]])
 })
 
 test('another order of a payin that failed leaves it open', async (t) => {

@@ -13,15 +13,15 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { settingsInForceOf } from '../ledger/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
+import { type Signed, withAccountsOfKeys } from '../stages/outcomes/accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
 import { outcomeLabel } from '../stages/outcomes/outcome-label.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 
 /** A report about one payin, or an unknown one, from a callback or a query; times by the database's clock. */
 export type PayinEvidence = PayinKey &
-  /** `accountIds`: the merchant's gateway accounts whose keys verified it. */
   (
-    | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
+    | (Signed & { report: PayinCallback })
     /**
      * `queryPolicy`: from the dialect that applies to the answer; `settingsHash`: of the merchant's settings that this comes
      * from.
@@ -54,7 +54,11 @@ export async function applyPayinEvidenceBatch(
   const decisions = await deps.ledger.db.transaction('settle payins', async (tx) => {
     const payins = new Map((await lockPayins(tx, evidence)).map((payin) => [keyOf(payin), payin]))
     const inForce = await settingsInForceOf(tx, evidence)
-    const decisions = evidence.map((said) => {
+    const known = await withAccountsOfKeys(tx, evidence, (each, accountIds) => {
+      const accountId = payins.get(keyOf(each))?.accountId ?? null
+      return accountId !== null && !accountIds.includes(accountId)
+    })
+    const decisions = known.map((said) => {
       const each = onlyInForce(said, inForce)
       const decision = decide(
         each,

@@ -2,6 +2,7 @@ import type { Doubt, Exchange, OrderReport } from '../../domain/evidence.ts'
 import type { PayinCallback } from '../../domain/payin/gateway-answers.ts'
 import { readOrderReport } from '../calls/order-report.ts'
 import { readPayinReport } from '../calls/payin-report.ts'
+import { fingerprintOf } from '../dialect/account.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { redactReceived } from '../wire/exchange.ts'
 import { type Malformed, readSignedQuery, type SignedParameters } from '../wire/signed-query.ts'
@@ -53,8 +54,11 @@ export function parsePayinCallback(
 /** What verifying a callback needs to know about an account. */
 export type CallbackAccount = { accountId: string; dialect: Pick<Dialect, 'sign'>; keys: readonly string[] }
 
-/** A callback's report, and the accounts whose keys verified it: it can only be about their orders. */
-export type Vouched<Report> = { report: Report; accountIds: readonly string[] }
+/**
+ * A callback's report, and the accounts in the settings whose key verified it. It can only be about their orders, or those of other
+ * accounts that ever had the same key.
+ */
+export type Vouched<Report> = { report: Report; accountIds: readonly string[]; keyFingerprint: string }
 
 /** Reads a callback with every key of every account of a merchant. There is at least one. */
 export function readVouched<Report>(
@@ -62,16 +66,19 @@ export function readVouched<Report>(
   read: (dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
 ): ParsedCallback<Vouched<Report>> {
   const readings = accounts.flatMap(({ accountId, dialect, keys }) =>
-    keys.map((key) => ({ accountId, parsed: read(dialect, key) })),
+    keys.map((key) => ({ accountId, key, parsed: read(dialect, key) })),
   )
-  const verified = readings.flatMap(({ accountId, parsed }) =>
-    parsed.kind === 'verified' ? [{ accountId, report: parsed.report }] : [],
+  const verified = readings.flatMap(({ accountId, key, parsed }) =>
+    parsed.kind === 'verified' ? [{ accountId, key, report: parsed.report }] : [],
   )
   const [first] = verified
   if (!first) return (readings[0] as (typeof readings)[number]).parsed as Unverified
   return {
     kind: 'verified',
-    report: { report: first.report, accountIds: verified.map(({ accountId }) => accountId) },
+    report: {
+      ...{ report: first.report, keyFingerprint: fingerprintOf(first.key) },
+      accountIds: verified.map(({ accountId }) => accountId),
+    },
   }
 }
 

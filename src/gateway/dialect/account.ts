@@ -44,11 +44,14 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
       .slice(0, 16),
     baseUrl: address,
     mchId,
-    keyFingerprint: createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16),
+    keyFingerprint: fingerprintOf(key),
     dialectName,
     settingsHash: settingsHash({ baseUrl: address, mchId, dialect, key }),
   }
 }
+
+export const fingerprintOf = (key: string): string =>
+  createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16)
 
 /** Each merchant's accounts: the current one first, then former ones. */
 export const accountIdsOf = (

@@ -46,6 +46,8 @@ const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
+const haveKey = sql<{ accountId: string; keyFingerprint: string }>`
+  update gateway_settings set key_fingerprint = ${'keyFingerprint'} where account_id = ${'accountId'}`
 const addAttemptThere = sql<object>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select merchant_id, payout_id, 0, order_no, owner, 'h9', lease_until from attempts`
@@ -100,11 +102,22 @@ async function world(t: TestContext) {
       await send()
       await answer(1, acceptedAs('AP1'))
     },
-    callback: (status: OrderReport['status'], fields: Partial<OrderReport> = {}, accountId = HERE) =>
+    callback: (
+      status: OrderReport['status'],
+      fields: Partial<OrderReport> = {},
+      accountId = HERE,
+      keyFingerprint = 'other',
+    ) =>
       applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', accountIds: [accountId] },
+            ...{
+              merchantId: 'acme',
+              mchOrderNo,
+              source: 'CALLBACK',
+              accountIds: [accountId],
+              keyFingerprint,
+            },
             report: reported(status, fields),
           },
         ],
@@ -157,6 +170,20 @@ for (const status of ['processing', 'failed'] as const)
     assert.deepEqual(await fenced(), ['acme'])
     assert.deepEqual(await state(), ['review', 'never-sent'])
     assert.deepEqual(await known(), { accountId: null, agentpayOrderId: null, utr: null })
+  })
+
+for (const [key, stands] of [
+  ['shared', [[], ['paid', null]]],
+  ['other', [['acme'], ['processing', null]]],
+] as const)
+  test(`a callback by the key of the account at another address ${key === 'shared' ? 'is about the order here: a gateway that moves keeps its keys' : 'is about another order'}`, async (t) => {
+    const { db, sendOnce, callback, fenced, state } = await world(t)
+    for (const accountId of [HERE, THERE])
+      await db.run(haveKey, { accountId, keyFingerprint: accountId === HERE ? 'shared' : key })
+    await sendOnce()
+    await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' }, THERE, key)
+    await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' }, THERE, key)
+    assert.deepEqual([await fenced(), await state()], stands)
   })
 
 test('the number of an order at another account is not taken for that of the latest attempt', async (t) => {

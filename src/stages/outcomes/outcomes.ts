@@ -20,6 +20,7 @@ import { mapKey } from '../../platform/map-key.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cutText } from '../../text/text.ts'
+import { type Signed, withAccountsOfKeys } from './accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
 import { accountsOfAttempts } from './sql/attempts.ts'
@@ -28,8 +29,8 @@ import { accountsOfAttempts } from './sql/attempts.ts'
 export type PayoutEvidence = {
   merchantId: string
   mchOrderNo: string
-} /** `accountIds`: the gateway accounts of the merchant that signed the callback. */ & (
-  | { source: 'CALLBACK'; report: OrderReport; accountIds: readonly string[] }
+} & (
+  | (Signed & { report: OrderReport })
   /**
    * `accountId`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
    * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
@@ -57,17 +58,20 @@ export type OutcomesDeps = {
  * payout apply in their order. Resolves once everything is stored, to one result per item.
  */
 export async function applyEvidenceBatch(
-  evidence: readonly PayoutEvidence[],
+  given: readonly PayoutEvidence[],
   deps: OutcomesDeps,
 ): Promise<undefined[]> {
   const load = async (tx: Transaction) => {
-    const locked = await lockOrders(tx, evidence)
+    const locked = await lockOrders(tx, given)
+    const known = new Map(locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]))
+    const evidence = await withAccountsOfKeys(tx, given, ({ merchantId, mchOrderNo }, accountIds) => {
+      const payout = known.get(mapKey(merchantId, mchOrderNo))
+      return payout !== undefined && mayBeElsewhere(payout, accountIds)
+    })
     const inForce = await settingsInForceOf(tx, evidence)
     const attemptsAt = await attemptsElsewhere(tx, evidence, locked)
     return (fenced: ReadonlySet<string>) => {
-      const payouts = new Map(
-        locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),
-      )
+      const payouts = new Map(known)
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
         const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
@@ -80,16 +84,16 @@ export async function applyEvidenceBatch(
     }
   }
   const decisions = await storeEvidence(deps, 'settle payouts', load, {
-    isFound: (i) => isFound(evidence[i] as PayoutEvidence),
-    alsoStore: (tx, decided) => queryAboutDoubtful(tx, evidence, decided, deps.queryPolicies),
+    isFound: (i) => isFound(given[i] as PayoutEvidence),
+    alsoStore: (tx, decided) => queryAboutDoubtful(tx, given, decided, deps.queryPolicies),
   })
   decisions.forEach((decision, i) => {
     deps.counted.inc({
-      source: (evidence[i] as PayoutEvidence).source,
+      source: (given[i] as PayoutEvidence).source,
       outcome: outcomeLabel(decision, isEnd),
     })
   })
-  return evidence.map(() => undefined)
+  return given.map(() => undefined)
 }
 
 /**
@@ -205,6 +209,10 @@ const accountsOf = (evidence: PayoutEvidence): readonly string[] =>
 const isFromElsewhere = ({ accountId }: Payout, from: readonly string[]): boolean =>
   accountId !== null && !from.includes(accountId)
 
+/** The same of a payout whose attempts must be looked up to tell. */
+const mayBeElsewhere = (payout: Payout, from: readonly string[]): boolean =>
+  payout.accountId === null ? payout.attempt > 0 : isFromElsewhere(payout, from)
+
 /** The first of these accounts at which, as far as the ledger knows, an attempt of the payout may have been made; null: none. */
 type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => string | null
 
@@ -216,11 +224,9 @@ async function attemptsElsewhere(
 ): Promise<AttemptsAt> {
   const about = Map.groupBy(evidence, (each) => mapKey(each.merchantId, each.mchOrderNo))
   const elsewhere = locked.filter((payout) => {
-    const { merchantId, orderNo, accountId } = payout
+    const { merchantId, orderNo } = payout
     const each = about.get(mapKey(merchantId, orderNo ?? '')) ?? []
-    return accountId === null
-      ? payout.attempt > 0
-      : each.some((one) => isFromElsewhere(payout, accountsOf(one)))
+    return each.some((one) => mayBeElsewhere(payout, accountsOf(one)))
   })
   const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
   return ({ merchantId, payoutId }, accountIds) => {
