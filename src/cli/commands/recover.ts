@@ -57,7 +57,12 @@ import { inLines, note } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 import { withLedger } from '../with-ledger.ts'
 
-type RecoverOptions = DecisionOptions & { merchant?: string; rate: number; nothingLost?: true }
+type RecoverOptions = DecisionOptions & {
+  merchant?: string
+  rate: number
+  nothingLost?: true
+  leaveOut?: string[]
+}
 
 const INTERRUPTED = 130
 
@@ -71,7 +76,8 @@ export const recoverCommand = withDecision(
       '--nothing-lost',
       'only remove the fences that payoutd raised, without asking the gateway. You guarantee that the new server has every commit: after a planned switchover, or if it is the standby that every commit waits for',
     )
-    .option('--rate <count/s>', 'the most queries per second', rateOf, 10),
+    .option('--rate <count/s>', 'the most queries per second', rateOf, 10)
+    .option('--leave-out <topic/partition/offset...>', 'messages that payoutd did not write and cannot read'),
 )
   .addHelpText(
     'after',
@@ -126,7 +132,7 @@ async function lower(merchants: readonly Merchant[], options: RecoverOptions, co
   await withLedger(config, async (anywhere, codec) => {
     const ledger = await onThisServer(anywhere)
     note('reading published messages and comparing them with the ledger')
-    const lacking = await publishedBeyond(published(ledger, codec, config))
+    const lacking = await publishedBeyond(published(ledger, codec, config, options))
     const said = { ...options, isNamed: options.merchant !== undefined, lacking }
     for (const merchantId of names) lowered.push(await lowerFence(merchantId, said, ledger))
   })
@@ -160,7 +166,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
       ...{ by, reason, command: 'recover' },
     })
   const all = [...merchants.map(fencing), ...[...others, ...away].map(onlyFenced)]
-  const raised = await fence(db, all, { by, reason })
+  const raised = await fence(db, all, { by, reason, leftOut: options.leaveOut ?? [] })
   const fences = raised.filter(({ merchantId }) => merchants.some((each) => each.merchantId === merchantId))
   note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
   const besides = besidesText({ others, away })
@@ -172,7 +178,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Read the messages of merchants outside the settings now, too: when they return, Kafka may no longer have them.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
-  const topics = published(ledger, codec, config, signal)
+  const topics = published(ledger, codec, config, options, signal)
   const recalled = await readBackPublished(names, topics)
   if (recalled > 0)
     note(`payoutd put back what the ledger had lost about ${recalled} payouts, from published messages`)
@@ -219,18 +225,29 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   if (errors.length > 0) throw errors[0]
 }
 
+const MOST_NAMED = 10
+
 /** Until Kafka answers, the log says why it does not. Names and leaves out what is no message of payoutd by its first bytes. */
-function published(ledger: Ledger, codec: Codec, { kafka }: Config, signal?: AbortSignal): ReadBackDeps {
+function published(
+  ledger: Ledger,
+  codec: Codec,
+  { kafka }: Config,
+  { leaveOut = [] }: RecoverOptions,
+  signal?: AbortSignal,
+): ReadBackDeps {
   const log = createLogger({ name: 'payoutd', level: 'warn', destination: 2 })
   return {
     ...{ ledger, codec },
-    readTopic: (topic, onRecord) => {
+    async readTopic(topic, onRecord) {
+      let left = 0
       const passOn = async (record: TopicRecord) => {
-        if (record.value === null || isAvro(record.value)) return onRecord(record)
-        const { partition, offset } = record
-        note(`${topic}, partition ${partition}, offset ${offset}: left out, because payoutd did not write it`)
+        const { partition, offset, value } = record
+        const place = `${topic}/${partition}/${offset}`
+        if (!leaveOut.includes(place) && (value === null || isAvro(value))) return onRecord(record)
+        if (++left <= MOST_NAMED) note(`${place}: left out, because payoutd did not write it`)
       }
-      return readTopic({ connection: kafka, topic, onRecord: passOn, signal, log })
+      await readTopic({ connection: kafka, topic, onRecord: passOn, signal, log })
+      if (left > MOST_NAMED) note(`${topic}: ${left} messages left out in all`)
     },
   }
 }

@@ -100,9 +100,9 @@ async function fenceOthers({ merchantId: whose, detail }: Anomaly, deps: Evidenc
   }
 }
 
-/** If each waits a second for a lock, longer than a transaction may last. */
-const FENCE_OTHERS_TRIES = 12
-const FENCE_OTHERS_EVERY_MS = 500
+/** For half a minute: longer than a transaction may last, or than PostgreSQL takes to start again. */
+const FENCE_OTHERS_TRIES = 15
+const FENCE_OTHERS_EVERY_MS = 2_000
 
 async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
   await lockBehindPayouts(tx, merchantId)

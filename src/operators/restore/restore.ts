@@ -54,12 +54,12 @@ type Fencing = { merchantId: string; feeEstimate: bigint; settings?: readonly st
 /**
  * Fences merchants in one transaction, and begins to recover them: once it resolves, this ledger sends nothing more of them. An
  * existing fence stays as it is, and so does the beginning of its recovery; earlier answers count as long as the recovery asks by
- * the same settings.
+ * the same settings. `leftOut`: the published messages that it does not read, for the record.
  */
 export function fence(
   db: Database,
   merchants: readonly Fencing[],
-  { by, reason }: { by: string; reason: string },
+  { by, reason, leftOut = [] }: { by: string; reason: string; leftOut?: readonly string[] },
 ): Promise<BegunRecovery[]> {
   const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
   return db.transaction('fence merchants', async (tx) => {
@@ -69,7 +69,7 @@ export function fence(
       await tx.run(raiseFence, { merchantId, feeEstimate, by, reason })
       const raised = await tx.run(beginRecovery, { merchantId, settings: settings?.join(' ') ?? null })
       fences.push(...raised)
-      const change = { subjects: [], before: before ?? null, after: raised[0] ?? null }
+      const change = { subjects: leftOut, before: before ?? null, after: raised[0] ?? null }
       await recordAct(tx, { command: 'recover', by, reason, merchantId, ...change })
     }
     return fences

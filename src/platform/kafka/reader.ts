@@ -63,5 +63,9 @@ const GROUP_DELETED_WITHIN_MS = 5_000
 
 async function deleteGroup(groupId: string, admin: Admin): Promise<void> {
   await admin.connect()
-  await admin.deleteGroups([groupId]).finally(() => admin.disconnect())
+  try {
+    await admin.deleteGroups([groupId])
+  } finally {
+    await admin.disconnect()
+  }
 }

@@ -34,8 +34,8 @@ export function demandReadable(
 ): Readable {
   if (decoded.kind === 'undecodable')
     throw new ExpectedFailure(
-      `${topic} has a message that payoutd cannot read, in partition ${partition} at offset ${offset}: ${decoded.detail}. If payoutd ` +
-        'wrote it, give the registry back its schema; otherwise find out who did. Delete no records: what was published before it is needed',
+      `${topic} has a message that payoutd cannot read: ${decoded.detail}. If payoutd wrote it, give the registry back its schema; ` +
+        `otherwise find out who did, and run the command again with --leave-out ${topic}/${partition}/${offset}`,
     )
   return decoded
 }
