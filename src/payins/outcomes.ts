@@ -13,7 +13,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { settingsInForceOf } from '../ledger/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
-import { type Signed, withAccountsOfKeys } from '../stages/outcomes/accounts-of-key.ts'
+import { type CallbackOrigin, withAccountsOfKeys } from '../stages/outcomes/accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
 import { outcomeLabel } from '../stages/outcomes/outcome-label.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
@@ -21,7 +21,7 @@ import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 /** A report about one payin, or an unknown one, from a callback or a query; times by the database's clock. */
 export type PayinEvidence = PayinKey &
   (
-    | (Signed & { report: PayinCallback })
+    | (CallbackOrigin & { report: PayinCallback })
     /**
      * `queryPolicy`: from the dialect that applies to the answer; `settingsHash`: of the merchant's settings that this comes
      * from.

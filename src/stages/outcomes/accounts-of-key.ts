@@ -2,15 +2,15 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { accountsWithKeys } from './sql/accounts-with-keys.ts'
 
 /** Where a callback comes from: the gateway accounts in the settings whose key signed it, and that key; absent: not known. */
-export type Signed = { source: 'CALLBACK'; accountIds: readonly string[]; keyFingerprint?: string }
+export type CallbackOrigin = { source: 'CALLBACK'; accountIds: readonly string[]; keyFingerprint?: string }
 
-type MaybeSigned = { merchantId: string } & Partial<Omit<Signed, 'source'>>
+type MaybeFromCallback = { merchantId: string } & Partial<Omit<CallbackOrigin, 'source'>>
 
 /**
  * The same evidence; where a callback seems to come from another account than it is about, with every account that ever had its
  * key. A gateway that moves keeps its keys, and the settings of this process may name only one of its addresses.
  */
-export async function withAccountsOfKeys<Evidence extends MaybeSigned>(
+export async function withAccountsOfKeys<Evidence extends MaybeFromCallback>(
   tx: Transaction,
   evidence: readonly Evidence[],
   isFromElsewhere: (evidence: Evidence, accountIds: readonly string[]) => boolean,

@@ -20,7 +20,7 @@ import { mapKey } from '../../platform/map-key.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cutText } from '../../text/text.ts'
-import { type Signed, withAccountsOfKeys } from './accounts-of-key.ts'
+import { type CallbackOrigin, withAccountsOfKeys } from './accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
 import { accountsOfAttempts } from './sql/attempts.ts'
@@ -30,7 +30,7 @@ export type PayoutEvidence = {
   merchantId: string
   mchOrderNo: string
 } & (
-  | (Signed & { report: OrderReport })
+  | (CallbackOrigin & { report: OrderReport })
   /**
    * `accountId`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
    * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
