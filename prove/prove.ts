@@ -63,6 +63,8 @@ await new Command('prove')
   .option('--soak-minutes <minutes>', 'how long the soak takes', Number, 60)
   .action(run)
   .parseAsync()
+  // Node 24.21.0 was once seen to spin for ever (in Environment::CleanupHandles) at the end of a process that drains by itself.
+  .then(() => process.exit())
   .catch((error: Error) => {
     console.error(`prove: ${error.message}`)
     // Otherwise, what an aborted section left open would keep the process alive.

@@ -278,6 +278,16 @@ test('a request that breaks rules gets all of them in one answer, and payoutd ne
   assert.deepEqual(faultsOf(await create('order-8', { amount: 50_000, merchantId: 'nobody' })), [
     ['merchantId', 'merchant'],
   ])
+  // The query string names the merchant, too; it must not name another one than the body.
+  const key = { 'idempotency-key': 'order-8' }
+  for (const [named, body] of [
+    ['nobody', {}],
+    ['nobody', { merchantId: 'acme' }],
+  ] as const) {
+    const json = JSON.stringify({ amount: 50_000, ...body })
+    const refused = await call('POST', `?merchantId=${named}`, json, key)
+    assert.deepEqual(faultsOf(refused), [['merchantId', 'merchant']])
+  }
   assert.deepEqual(await ledger.db.run(storedPayins, {}), [])
 })
 

@@ -10,7 +10,8 @@ import { atMost, type Database } from '../platform/postgres/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { sendProblem } from './problem.ts'
 
-type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: string } }
+type NewPayin = { Querystring: { merchantId?: string } }
+type OnePayin = NewPayin & { Params: { payinId: string } }
 
 /** payoutd refuses further requests of a merchant with this many unanswered ones. */
 const MOST_IN_HAND = 200
@@ -59,7 +60,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
         })
       })
 
-      scope.post('/', async (request, reply) => {
+      scope.post<NewPayin>('/', async (request, reply) => {
         const idempotencyKey = request.headers['idempotency-key']
         const read = readPayinRequest(request.body)
         const faults = read.kind === 'wrong' ? read.faults : []
@@ -68,7 +69,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
           return sendFaults(reply, [fault, ...faults])
         }
         if (read.kind === 'wrong') return sendFaults(reply, faults)
-        const merchantId = merchantOf(read.value.merchantId)
+        const merchantId = merchantOf(read.value.merchantId, request.query.merchantId)
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
         const traceparent = readTraceparent(request.headers.traceparent)
         const wanted = { merchantId, idempotencyKey, request: read.value.request, traceparent }
@@ -91,10 +92,10 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
         return story ? sendJson(reply, 200, payinJson(story)) : sendProblem(reply, NO_SUCH_PAYIN)
       })
 
-      scope.post<OnePayin>('/:payinId/recover', async ({ params, body }, reply) => {
+      scope.post<OnePayin>('/:payinId/recover', async ({ params, query, body }, reply) => {
         const read = readRecovery(body)
         if (read.kind === 'wrong') return sendFaults(reply, read.faults)
-        const merchantId = merchantOf(read.value.merchantId)
+        const merchantId = merchantOf(read.value.merchantId, query.merchantId)
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
         const key = { merchantId, payinId: params.payinId }
         const recovered = await admitted(merchantId, () =>
@@ -124,7 +125,10 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
     { prefix: '/v1/payins' },
   )
 
-  function merchantOf(given: string | undefined): string | null {
+  /** Named by the body or the query string; null: by neither, or by both differently, or the settings lack it. */
+  function merchantOf(...names: (string | undefined)[]): string | null {
+    const [given, ...different] = new Set(names.filter((name) => name !== undefined))
+    if (different.length > 0) return null
     if (given !== undefined) return collectors.has(given) ? given : null
     const [only, ...others] = collectors.keys()
     return others.length === 0 ? (only ?? null) : null

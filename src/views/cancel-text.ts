@@ -16,14 +16,15 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
 
 /** What the ledger has of a batch, `open` of which had not ended, and what happens to the rest. */
 export function batchText(
-  { batchId, taken, declared }: BatchSize,
+  { batchId, taken, paid, declared }: BatchSize,
   open: number,
   be: 'is' | 'would be',
 ): string {
   const all = declared === null ? 'no file declared its totals' : `its files declare ${declared}`
   const ended = Number(taken) - open
+  const ofThesePaid = paid > 0n ? `, ${paid} of these as paid` : ''
   return (
-    `the ledger has ${taken} payouts of batch ${batchId}, and ${ended} of them had already ended; ${all}. ` +
+    `the ledger has ${taken} payouts of batch ${batchId}, and ${ended} of them had already ended${ofThesePaid}; ${all}. ` +
     `Other payouts of the batch that arrive within ${CANCELS_KEPT_DAYS} days ${be === 'is' ? 'are' : be} cancelled as well${IF_FENCED}`
   )
 }

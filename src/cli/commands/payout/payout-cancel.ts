@@ -60,7 +60,7 @@ export const cancelCommand = withDecision(
 
 const done = (outcomes: CancelOutcome[], size: BatchSize | null): DecisionResult => ({
   ...reportOf(outcomes, size, 'is'),
-  isDone: outcomes.every(isStopped) && (size === null || isKnownBatch(size)),
+  isDone: outcomes.every(isStopped) && (size === null || (isKnownBatch(size) && size.paid === 0n)),
 })
 
 const reportOf = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): ActReport => {

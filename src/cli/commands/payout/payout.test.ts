@@ -9,7 +9,8 @@ import { openLedger } from '../../../app/ledger.ts'
 import { readConfig } from '../../../config/config.ts'
 import { command } from '../../../domain/commands/command.fixture.ts'
 import { orderNumber, payoutIdFor } from '../../../domain/identifiers.ts'
-import { decided, submit } from '../../../operators/operations.fixture.ts'
+import { become } from '../../../domain/payout/transition.ts'
+import { accept, decided, submit } from '../../../operators/operations.fixture.ts'
 import { systemIds } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/log.ts'
 import { connectDatabase, sql } from '../../../platform/postgres/postgres.ts'
@@ -103,6 +104,29 @@ test('cancelling a batch cancels all its payouts that have not ended; several ca
   await withLedger(config, (ledger) => accepted(ledger, config, [command('a-3', { batchId: 'wrong-a' })]))
   const { stdout } = await payoutd(['payout', 'list', '--json'], env)
   assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
+})
+
+test('a batch of which a payout is paid is not reported as cancelled, and it says how many are', async (t) => {
+  const env = await withPayout(t)
+  const config = readConfig(env)
+  const rows = ['p-2', 'p-3'].map((id) => command(id, { batchId: 'wrong' }))
+  await withLedger(config, async (ledger) => {
+    await accepted(ledger, config, rows)
+    await decided(ledger, 'p-2', submit)
+    await decided(ledger, 'p-2', accept)
+    await decided(ledger, 'p-2', (before) => ({
+      change: { before, after: become(before, 'paid', { utr: 'U2' }), source: 'CALLBACK', exchange: {} },
+    }))
+  })
+  const { code, stdout } = await payoutd(
+    ['payout', 'cancel', '--batch', 'wrong', '--by', 'asha', '--reason', 'wrong file', '--yes'],
+    env,
+  )
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /p-3 is cancelled.*\nthe ledger has 2 payouts of batch wrong, and 1 of them had already ended, 1 of these as paid;/,
+  )
 })
 
 test('an unknown payout is not reported as cancelled, but is cancelled if it arrives', async (t) => {
