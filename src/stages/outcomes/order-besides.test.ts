@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import {
   ACCOUNT,
   accepted,
@@ -46,8 +46,9 @@ const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
-const haveKey = sql<{ accountId: string; keyFingerprint: string }>`
-  update gateway_settings set key_fingerprint = ${'keyFingerprint'} where account_id = ${'accountId'}`
+const addKey = sql<{ accountId: string; keyFingerprint: string; settingsHash: string }>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', ${'keyFingerprint'}, '')`
 const addAttemptThere = sql<object>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
   select merchant_id, payout_id, 0, order_no, owner, 'h9', lease_until from attempts`
@@ -172,19 +173,65 @@ for (const status of ['processing', 'failed'] as const)
     assert.deepEqual(await known(), { accountId: null, agentpayOrderId: null, utr: null })
   })
 
-for (const [key, stands] of [
-  ['shared', [[], ['paid', null]]],
-  ['other', [['acme'], ['processing', null]]],
-] as const)
-  test(`a callback by the key of the account at another address ${key === 'shared' ? 'is about the order here: a gateway that moves keeps its keys' : 'is about another order'}`, async (t) => {
+describe('a callback by a key that the settings know at another address', () => {
+  const paidBy = async (
+    t: TestContext,
+    keys: readonly (readonly [string, string])[],
+    agentpayOrderId = 'AP1',
+  ) => {
     const { db, sendOnce, callback, fenced, state } = await world(t)
-    for (const accountId of [HERE, THERE])
-      await db.run(haveKey, { accountId, keyFingerprint: accountId === HERE ? 'shared' : key })
+    for (const [accountId, keyFingerprint] of keys)
+      await db.run(addKey, { accountId, keyFingerprint, settingsHash: `${accountId} ${keyFingerprint}` })
     await sendOnce()
-    await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' }, THERE, key)
-    await callback('success', { agentpayOrderId: 'AP1', utr: 'U1' }, THERE, key)
-    assert.deepEqual([await fenced(), await state()], stands)
+    await callback('success', { agentpayOrderId, utr: 'U1' }, THERE, 'key')
+    return [await fenced(), (await state())?.[0]]
+  }
+
+  test('is about the order here if the account here had the key: a gateway that moves keeps its keys', async (t) => {
+    assert.deepEqual(
+      await paidBy(t, [
+        [HERE, 'key'],
+        [THERE, 'key'],
+      ]),
+      [[], 'paid'],
+    )
   })
+
+  test('is about the order here if the address there had a key of the account here before', async (t) => {
+    assert.deepEqual(
+      await paidBy(t, [
+        [HERE, 'old'],
+        [THERE, 'old'],
+        [THERE, 'key'],
+      ]),
+      [[], 'paid'],
+    )
+  })
+
+  test('shows no lost attempt if it names the order here: the gateway moved and changed its key at once', async (t) => {
+    assert.deepEqual(
+      await paidBy(t, [
+        [HERE, 'old'],
+        [THERE, 'key'],
+      ]),
+      [[], 'processing'],
+    )
+  })
+
+  test('is about another order otherwise, which the ledger lost', async (t) => {
+    assert.deepEqual(
+      await paidBy(
+        t,
+        [
+          [HERE, 'old'],
+          [THERE, 'key'],
+        ],
+        'AP9',
+      ),
+      [['acme'], 'processing'],
+    )
+  })
+})
 
 test('the number of an order at another account is not taken for that of the latest attempt', async (t) => {
   const { db, send, callback, known, state } = await world(t)
