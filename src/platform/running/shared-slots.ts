@@ -1,13 +1,13 @@
 import type { Logger } from '../log.ts'
 import { Slots } from './slots.ts'
 
-/** A quarter of all slots is reserved: each owner has an equal part of it to itself. */
+/** At most a quarter of all slots is reserved: each owner has an equal part of it to itself. */
 const RESERVED = 1 / 4
 
 /**
- * A bounded number of tasks at once, of several owners. Each owner has at least one slot of its own, always free
- * for it whatever the others hold; all owners share the rest. A single owner may hold every slot. Owners beyond the
- * number of slots still have one each.
+ * A bounded number of tasks at once, of several owners. Each owner has an equal part of a quarter of the slots to itself,
+ * whatever the others hold; all owners share the rest. A single owner may hold every slot. If there are so many owners that no
+ * slot is left for each, one that holds none may hold one all the same, beyond the number of slots.
  */
 export class SharedSlots {
   readonly #running: Slots
@@ -21,7 +21,7 @@ export class SharedSlots {
     this.#running = new Slots(Number.POSITIVE_INFINITY, log)
     this.#held = new Map([...owners].map((owner) => [owner, 0]))
     this.#size = size
-    this.#own = Math.max(1, Math.floor((size * RESERVED) / Math.max(1, this.#held.size)))
+    this.#own = Math.floor((size * RESERVED) / Math.max(1, this.#held.size))
     this.#used = this.#own * this.#held.size
   }
 
@@ -36,11 +36,16 @@ export class SharedSlots {
   /** How many more this owner may take now. */
   room(owner: string): number {
     if (!this.#held.has(owner)) return 0
-    return this.ownRoom(owner) + Math.max(0, this.#size - this.#used)
+    const shared = Math.max(0, this.#size - this.#used)
+    return Math.max(this.ownRoom(owner), this.#reserved(owner) + shared)
   }
 
-  /** How many of them it takes without taking shared ones. */
+  /** How many of them it takes whatever the others hold. */
   ownRoom(owner: string): number {
+    return Math.max(this.#reserved(owner), this.held(owner) === 0 ? 1 : 0)
+  }
+
+  #reserved(owner: string): number {
     return Math.max(0, this.#own - this.held(owner))
   }
 

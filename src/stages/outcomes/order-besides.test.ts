@@ -45,7 +45,7 @@ const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
 
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
-  values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', '', '')`
+  values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', ${'accountId'}, '')`
 const addKey = sql<{ accountId: string; keyFingerprint: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, '', '', ${'keyFingerprint'}, '')`
