@@ -10,8 +10,8 @@ import { atMost, type Database } from '../platform/postgres/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { sendProblem } from './problem.ts'
 
-type NewPayin = { Querystring: { merchantId?: string } }
-type OnePayin = NewPayin & { Params: { payinId: string } }
+type MerchantInQuery = { Querystring: { merchantId?: string } }
+type OnePayin = MerchantInQuery & { Params: { payinId: string } }
 
 /** payoutd refuses further requests of a merchant with this many unanswered ones. */
 const MOST_IN_HAND = 200
@@ -60,7 +60,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
         })
       })
 
-      scope.post<NewPayin>('/', async (request, reply) => {
+      scope.post<MerchantInQuery>('/', async (request, reply) => {
         const idempotencyKey = request.headers['idempotency-key']
         const read = readPayinRequest(request.body)
         const faults = read.kind === 'wrong' ? read.faults : []
