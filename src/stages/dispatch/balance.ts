@@ -1,12 +1,14 @@
 import type { BalanceAnswer } from '../../domain/gateway-answers.ts'
+import type { Paise } from '../../domain/money.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
-/** A process asks for one merchant's balance at most this often. */
+/** A process asks for one merchant's balance at most this often, and half as often after each answer that changes nothing. */
 const EVERY_MS = 500
+const SELDOM_MS = 5_000
 
 /** Keeps the balance snapshots that all processes share. */
 export class Balances {
@@ -14,6 +16,8 @@ export class Balances {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #asked = new Map<string, number>()
+  /** By merchant: its last balance, and how long the next question waits. */
+  readonly #last = new Map<string, { available: Paise; everyMs: number }>()
   /** Queries without an answer yet: one per merchant, so that a gateway that hangs holds up no other. */
   readonly #asking = new Map<string, Promise<void>>()
 
@@ -29,7 +33,8 @@ export class Balances {
    */
   ask(merchantId: string, query: () => Promise<BalanceAnswer>): void {
     const now = this.#clock.monotonic()
-    if (this.#asking.has(merchantId) || now < (this.#asked.get(merchantId) ?? 0) + EVERY_MS) return
+    const everyMs = this.#last.get(merchantId)?.everyMs ?? EVERY_MS
+    if (this.#asking.has(merchantId) || now < (this.#asked.get(merchantId) ?? -everyMs) + everyMs) return
     this.#asked.set(merchantId, now)
     const asking = this.#ask(merchantId, query).finally(() => this.#asking.delete(merchantId))
     this.#asking.set(merchantId, asking)
@@ -50,6 +55,7 @@ export class Balances {
         )
         return
       }
+      this.#pace(merchantId, answer.availableAmount)
       if (mark)
         await shareOf(this.#db, merchantId).write('keep balance', saveBalance, {
           merchantId,
@@ -59,5 +65,13 @@ export class Balances {
     } catch (error) {
       this.#log.error({ err: error, merchantId }, 'balance not stored, will query it again')
     }
+  }
+
+  /** A balance that stays short would otherwise let its merchant ask and claim for nothing, at the cost of all others. */
+  #pace(merchantId: string, available: Paise): void {
+    const last = this.#last.get(merchantId)
+    const isSame = last !== undefined && last.available === available
+    const everyMs = isSame ? Math.min(SELDOM_MS, 2 * last.everyMs) : EVERY_MS
+    this.#last.set(merchantId, { available, everyMs })
   }
 }
