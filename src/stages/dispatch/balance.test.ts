@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger, upsertMerchant } from '../../../test/ledger.ts'
+import type { BalanceAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { Balances } from './balance.ts'
+
+const nothing = paise(0n)
+const balanceOf = (available: bigint): BalanceAnswer => ({
+  ...{ kind: 'balance', busNo: null, amount: paise(available), availableAmount: paise(available) },
+  ...{ frozenAmount: nothing, pendingAmount: nothing, unsettledAmount: nothing },
+})
 
 test('while the balance stays the same, payoutd asks for it less often, and as often as before once it has changed', async (t) => {
   const { ledger } = await testLedger(t)
@@ -17,12 +24,7 @@ test('while the balance stays the same, payoutd asks for it less often, and as o
     for (; now < end; now += 250) {
       balances.ask('acme', async () => {
         askedAt.push(now)
-        return {
-          kind: 'known',
-          availableAmount: paise(available),
-          balance: paise(available),
-          exchange: {},
-        }
+        return balanceOf(available)
       })
       await balances.drain()
     }
