@@ -6,6 +6,7 @@ import type { Merchant } from '../src/config/merchants.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'
 import { paise } from '../src/domain/money.ts'
 import { type ParsedCallback, readVouched, type Vouched } from '../src/gateway/callbacks/callback.ts'
+import { callbackKeys } from '../src/gateway/dialect/account.ts'
 import type { Dialect } from '../src/gateway/dialect/dialect.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
@@ -123,7 +124,9 @@ export const readerOf =
     parse: (rawQuery: string, dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
   ) =>
   (rawQuery: string): ParsedCallback<Vouched<Report>> =>
-    readVouched([{ ...ACCOUNT, dialect, keys: [key] }], (dialect, key) => parse(rawQuery, dialect, key))
+    readVouched([{ ...ACCOUNT, dialect, keys: callbackKeys({ key, formerKeys: [] }) }], (dialect, key) =>
+      parse(rawQuery, dialect, key),
+    )
 
 /** A merchant for whom dispatch may send, with the settings of ACCOUNT in force. */
 export const upsertMerchant = sql<{ merchantId: string; settingsHash: string; feeEstimate: bigint }>`

@@ -4,7 +4,7 @@ import type { Merchant } from '../../src/config/merchants.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import type { ConnectedAccount, ConnectedAccounts } from '../../src/gateway/accounts.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
-import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
+import { accountOf, callbackKeys, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import type { SentRequest, Transport } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
@@ -177,10 +177,10 @@ export abstract class Actor {
   }
 
   #account(settings: GatewaySettings): ConnectedAccount {
-    const { baseUrl, mchId, key, formerKeys, dialect } = settings
+    const { baseUrl, mchId, key, dialect } = settings
     const options = { baseUrl, mchId, key, dialect, connections: 1, clock: this.clock }
     const client = createGatewayClient(options, () => this.#transport(mchId))
-    const keys = [key, ...formerKeys]
+    const keys = callbackKeys(settings)
     return { ...accountOf(settings), dialect, keys, client, queryPolicy: queryPolicyOf(dialect) }
   }
 

@@ -1,9 +1,10 @@
+import { serverClock } from '../doctor/sql/server.ts'
 import { accountIdsOf } from '../gateway/dialect/account.ts'
 import { sweepKeptCallbacks } from '../ledger/callbacks/sql/kept-callbacks.ts'
 import { CANCELS_KEPT_DAYS, sweepCancels } from '../ledger/sql/cancels.ts'
 import { PAGE } from '../platform/postgres/pages.ts'
 import { type Database, signing, sql } from '../platform/postgres/postgres.ts'
-import type { Clock, Instant } from '../platform/running/clock.ts'
+import type { Clock } from '../platform/running/clock.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import { deleteOldLag } from '../stages/outcomes/sql/lag.ts'
 import { UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
@@ -41,11 +42,10 @@ export function startHousekeeping({ config, ledger, lifecycle, clock, log }: Sha
 /** By how many ms the database's clock is ahead of this process's, if too far for either to be believed. */
 async function clocksApart(db: Database, clock: Clock): Promise<number | null> {
   const [server] = await db.run(serverClock, {})
-  const apart = server ? server.now - clock.now() : 0
+  const apart = server ? server.shown - clock.now() : 0
   return Math.abs(apart) > CLOCKS_AGREE_MS ? apart : null
 }
 
-const serverClock = sql<object, { now: Instant }>`select clock_timestamp() as now`
 /** What is deleted is days or months old. */
 const CLOCKS_AGREE_MS = 12 * 3_600_000
 const APART =

@@ -2,7 +2,7 @@ import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'
-import { type Account, accountOf, type GatewaySettings } from './dialect/account.ts'
+import { type Account, accountOf, callbackKeys, type GatewaySettings } from './dialect/account.ts'
 import { queryPolicyOf } from './dialect/dialect.ts'
 
 /** An account with its client and its rules. */
@@ -39,14 +39,14 @@ export function connectAccounts(
 }
 
 function connect(settings: GatewaySettings, applies: number, clock: Clock): ConnectedAccount {
-  const { baseUrl, mchId, key, formerKeys, dialect, tls } = settings
+  const { baseUrl, mchId, key, dialect, tls } = settings
   const open = (connections: number) =>
     createGatewayClient({ baseUrl, mchId, key, dialect, tls, connections, clock })
   const others = open(applies + SPARE_CONNECTIONS)
   return {
     ...accountOf(settings),
     dialect,
-    keys: [key, ...formerKeys],
+    keys: callbackKeys(settings),
     client: applies === 0 ? others : withItsOwn(open(applies), others),
     queryPolicy: queryPolicyOf(dialect),
   }

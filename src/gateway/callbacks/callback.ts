@@ -2,7 +2,6 @@ import type { Doubt, Exchange, OrderReport } from '../../domain/evidence.ts'
 import type { PayinCallback } from '../../domain/payin/gateway-answers.ts'
 import { readOrderReport } from '../calls/order-report.ts'
 import { readPayinReport } from '../calls/payin-report.ts'
-import { fingerprintOf } from '../dialect/account.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { redactReceived } from '../wire/exchange.ts'
 import { type Malformed, readSignedQuery, type SignedParameters } from '../wire/signed-query.ts'
@@ -52,7 +51,11 @@ export function parsePayinCallback(
 }
 
 /** What verifying a callback needs to know about an account. */
-export type CallbackAccount = { accountId: string; dialect: Pick<Dialect, 'sign'>; keys: readonly string[] }
+export type CallbackAccount = {
+  accountId: string
+  dialect: Pick<Dialect, 'sign'>
+  keys: readonly { key: string; fingerprint: string }[]
+}
 
 /**
  * A callback's report, and the accounts in the settings whose key verified it. It can only be about their orders, or those of other
@@ -66,17 +69,17 @@ export function readVouched<Report>(
   read: (dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
 ): ParsedCallback<Vouched<Report>> {
   const readings = accounts.flatMap(({ accountId, dialect, keys }) =>
-    keys.map((key) => ({ accountId, key, parsed: read(dialect, key) })),
+    keys.map(({ key, fingerprint }) => ({ accountId, fingerprint, parsed: read(dialect, key) })),
   )
-  const verified = readings.flatMap(({ accountId, key, parsed }) =>
-    parsed.kind === 'verified' ? [{ accountId, key, report: parsed.report }] : [],
+  const verified = readings.flatMap(({ accountId, fingerprint, parsed }) =>
+    parsed.kind === 'verified' ? [{ accountId, fingerprint, report: parsed.report }] : [],
   )
   const [first] = verified
   if (!first) return (readings[0] as (typeof readings)[number]).parsed as Unverified
   return {
     kind: 'verified',
     report: {
-      ...{ report: first.report, keyFingerprint: fingerprintOf(first.key) },
+      ...{ report: first.report, keyFingerprint: first.fingerprint },
       accountIds: verified.map(({ accountId }) => accountId),
     },
   }

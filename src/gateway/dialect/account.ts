@@ -50,8 +50,12 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
   }
 }
 
-export const fingerprintOf = (key: string): string =>
+const fingerprintOf = (key: string): string =>
   createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16)
+
+/** Every key that may have signed a callback of the account. */
+export const callbackKeys = ({ key, formerKeys }: Pick<GatewaySettings, 'key' | 'formerKeys'>) =>
+  [key, ...formerKeys].map((each) => ({ key: each, fingerprint: fingerprintOf(each) }))
 
 /** Each merchant's accounts: the current one first, then former ones. */
 export const accountIdsOf = (

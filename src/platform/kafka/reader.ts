@@ -5,7 +5,7 @@ import { waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { consumeBatches } from './consumer.ts'
 import { type Standing, type Start, startAt } from './offsets.ts'
-import type { IncomingRecord } from './records.ts'
+import type { TopicRecord } from './records.ts'
 
 /**
  * Reads topics from the beginning and goes on with new records until stopped, outside any visible group: for tests,
@@ -14,7 +14,7 @@ import type { IncomingRecord } from './records.ts'
 export function readTopics(options: {
   connection: KafkaConnection
   topics: string[]
-  onRecord: (record: IncomingRecord & { topic: string; partition: number }) => void | Promise<void>
+  onRecord: (record: TopicRecord & { topic: string }) => void | Promise<void>
   /** Called with the offset at which a partition is read on, and what is remarkable, whenever it begins, and after each batch. */
   onPosition?: (partition: number, at: Start) => void
   log: Logger

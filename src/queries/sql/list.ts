@@ -3,6 +3,7 @@ import type { Paise } from '../../domain/money.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { isOpen } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { enteredAt } from './entered-at.ts'
 
 export type Listed = {
   payoutId: string
@@ -26,13 +27,8 @@ export type Listed = {
 
 type ListRequest = { merchantId: string; states: State[]; limit: number }
 
-/**
- * Evidence that moves nothing, a query and a late fee store a payout without a new version. What a recovery read back has the time
- * at which it was published first.
- */
-const since = `case when p.version = 0 then p.accepted_at else coalesce(
-      (select least(h.published_at, h.at) from history h
-       where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version), p.paid_at) end as since`
+/** Evidence that moves nothing, a query and a late fee store a payout without a new version. */
+const since = `case when p.version = 0 then p.accepted_at else coalesce(${enteredAt.fragment}, p.paid_at) end as since`
 
 const listed = {
   fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at,

@@ -2,6 +2,7 @@ import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { payoutColumns } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { enteredAt } from './entered-at.ts'
 
 export type InReview = Payout & { since: Instant; rowNumber: number | null }
 
@@ -13,9 +14,7 @@ export const payoutsInReview = sql<{ merchantId: string; limit: number }, InRevi
   select ${payoutColumns},
     (select row_number from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
     (select sealed from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
-    coalesce((select least(h.published_at, h.at) from history h
-              where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version),
-             p.updated_at) as since
+    coalesce(${enteredAt}, p.updated_at) as since
   from payouts p
   where p.merchant_id = ${'merchantId'} and p.in_review
   order by since, p.payout_id

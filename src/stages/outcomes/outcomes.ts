@@ -69,7 +69,7 @@ export async function applyEvidenceBatch(
       return payout !== undefined && mayBeElsewhere(payout, accountIds)
     })
     const inForce = await settingsInForceOf(tx, evidence)
-    const attemptsAt = await attemptsElsewhere(tx, evidence, locked)
+    const attemptsAt = await attemptsElsewhere(tx, evidence, known)
     return (fenced: ReadonlySet<string>) => {
       const payouts = new Map(known)
       return evidence.map((each) => {
@@ -220,15 +220,14 @@ type AttemptsAt = (payout: Payout, accountIds: readonly string[]) => string | nu
 async function attemptsElsewhere(
   tx: Transaction,
   evidence: readonly PayoutEvidence[],
-  locked: readonly Payout[],
+  byOrder: ReadonlyMap<string, Payout>,
 ): Promise<AttemptsAt> {
-  const about = Map.groupBy(evidence, (each) => mapKey(each.merchantId, each.mchOrderNo))
-  const elsewhere = locked.filter((payout) => {
-    const { merchantId, orderNo } = payout
-    const each = about.get(mapKey(merchantId, orderNo ?? '')) ?? []
-    return each.some((one) => mayBeElsewhere(payout, accountsOf(one)))
+  const elsewhere = evidence.flatMap((each) => {
+    const payout = byOrder.get(mapKey(each.merchantId, each.mchOrderNo))
+    return payout && mayBeElsewhere(payout, accountsOf(each)) ? [payout] : []
   })
-  const made = elsewhere.length > 0 ? await tx.run(accountsOfAttempts, { payouts: elsewhere }) : []
+  const payouts = [...new Set(elsewhere)]
+  const made = payouts.length > 0 ? await tx.run(accountsOfAttempts, { payouts }) : []
   return ({ merchantId, payoutId }, accountIds) => {
     const accounts = made.filter((each) => each.merchantId === merchantId && each.payoutId === payoutId)
     const known = accountIds.find((id) => accounts.some(({ accountId }) => accountId === id))

@@ -3,6 +3,7 @@ import { anomaliesOf, upsertMerchant } from '../../../../test/ledger.ts'
 import { WHO } from '../../../../test/lost-ledger.ts'
 import { recoveryDeps } from '../../../../test/recovery-deps.ts'
 import { CURRENT, PROMISING, TABLE } from '../../../../test/two-accounts.ts'
+import { serverClock } from '../../../doctor/sql/server.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { QueryPolicy } from '../../../domain/payout/next-query.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
@@ -22,7 +23,6 @@ type ResultRead = { status: State; version: number; utr: string | null; at: Inst
 export const KEY = { merchantId: 'acme', payoutId: 'p' }
 
 const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash = ${'settingsHash'}`
-const clockNow = sql<object, { now: Instant }>`select clock_timestamp() as now`
 const forgetPublished = sql<object>`truncate published_messages`
 
 /** The story of `p`, of the ledgers that had it one after another, and of its gateway, with a log in words. */
@@ -85,7 +85,7 @@ export class SetBackStory {
 
   async dropHistory(): Promise<void> {
     await this.lost.db.run(monthsPass, {})
-    this.historySince = (await this.lost.db.run(clockNow, {}))[0]?.now ?? assert.fail('no clock')
+    this.historySince = (await this.lost.db.run(serverClock, {}))[0]?.shown ?? assert.fail('no clock')
   }
 
   async backUp(): Promise<void> {
