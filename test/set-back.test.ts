@@ -5,11 +5,11 @@ import { DECISIONS } from '../src/domain/decisions.ts'
 import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
+import { fenceForLosses } from '../src/ledger/evidence/proven-losses.ts'
 import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { connectDatabase, isLocked, sql } from '../src/platform/postgres/postgres.ts'
-import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
@@ -21,7 +21,8 @@ const amount = paise(10_000n)
 const { ledger, config } = await testLedger({ after })
 const { db } = ledger
 const emptied = sql<object>`
-  truncate merchants, payouts, payout_commands, payments, history, outbox, attempts, anomalies, intake_offsets`
+  truncate merchants, payouts, payout_commands, payments, history, outbox, attempts, anomalies, intake_offsets,
+    proven_losses`
 const anomalies = sql<object, { kind: string }>`select kind from anomalies`
 const shortWaits = sql<object>`select set_config('lock_timeout', '500ms', true)`
 
@@ -33,9 +34,9 @@ beforeEach(async () => {
   await accepted(ledger, config, [command('p', { amount })])
 })
 
-const send = () =>
+const send = (merchantId = 'acme') =>
   claim(ledger, {
-    ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, account: ACCOUNT },
+    ...{ merchantId, atMost: 1, owner: 'me', leaseMs: 60_000, account: ACCOUNT },
     ...{ sealing: config.sealing, fingerprintKey: config.fingerprintKey },
     limits: { maxInFlight: 100, ratePerSecond: null },
   })
@@ -171,7 +172,7 @@ describe('all merchants share the ledger, so they are fenced', () => {
     ['apply', answerLost],
     ['query', queryLost],
   ] as const)
-    test(`while the row of one of them is held, the answer to ${what === 'apply' ? 'an apply' : 'a query'} and the others do not wait, and it is fenced afterwards`, async () => {
+    test(`while the row of one of them is held, the answer to ${what === 'apply' ? 'an apply' : 'a query'} and the others do not wait, and it sends nothing before it is fenced, too`, async () => {
       const held = Promise.withResolvers<void>()
       const over = Promise.withResolvers<void>()
       const holder = db.transaction('test', async (tx) => {
@@ -183,12 +184,14 @@ describe('all merchants share the ledger, so they are fenced', () => {
       const impatient = connectDatabase({
         ...{ url: config.databaseUrl, connections: 2, applicationName: 'impatient', lockTimeoutMs: 200 },
       })
-      const stored = lost({ ...ledger, db: impatient })
-      await eventually('the others are fenced', async () => (await fenced()).join() === 'acme,new')
+      await lost({ ...ledger, db: impatient })
+      await impatient.close()
+      assert.deepEqual(await fenced(), ['acme', 'new'])
       over.resolve()
       await holder
-      await stored
-      await impatient.close()
+      assert.equal((await send('other')).gate.closed, 'set-back')
+      await fenceForLosses({ ledger, log: silentLogger, merchantIds: [] })
       assert.deepEqual(await fenced(), ['acme', 'new', 'other'])
+      assert.equal((await send('other')).gate.closed, 'recovering')
     })
 })

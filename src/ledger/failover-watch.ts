@@ -1,6 +1,6 @@
 import type { Logger } from '../platform/log.ts'
 import type { Connection } from '../platform/postgres/postgres.ts'
-import { BY_PAYOUTD } from './evidence/store-evidence.ts'
+import { BY_PAYOUTD } from './evidence/proven-losses.ts'
 import {
   fenceAll,
   fenceUnknown,

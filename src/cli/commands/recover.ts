@@ -8,6 +8,7 @@ import { type ConnectedAccount, connectAccounts } from '../../gateway/accounts.t
 import { accountOf } from '../../gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
+import { fenceForLosses } from '../../ledger/evidence/proven-losses.ts'
 import { intakeBacklog, type PartitionEnd } from '../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { topicNames } from '../../messages/topics.ts'
@@ -158,6 +159,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const { merchants, topic, options, config, codec, signal } = recovery
   const ledger = await onThisServer(anywhere)
   const { db } = ledger
+  await fenceForLosses({ ledger, log: silentLogger, merchantIds: [...config.merchants.keys()] })
   const { by, reason } = options
   const { others, away } = await besidesOf(config, options, db)
   const earlier = earlierLedger(config.kafka, ledger.topics)

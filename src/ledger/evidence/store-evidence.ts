@@ -6,13 +6,13 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { CommitName } from '../../platform/running/crash-points.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import { fencedMerchants, type Ledger, storeDecisions } from '../ledger.ts'
-import { askAnew, isToAskAnew, lockIfFree, raiseFence, unfencedMerchants } from '../sql/fence.ts'
-
-/** Who raises a fence that no operator asked for. */
-export const BY_PAYOUTD = 'payoutd'
+import { askAnew, isToAskAnew, lockIfFree, noteLoss, raiseFence } from '../sql/fence.ts'
+import { BY_PAYOUTD, FENCED, fenceForLosses } from './proven-losses.ts'
 
 /** `queryPolicies`: of the merchants in the settings. */
 type EvidenceDeps = { ledger: Ledger; log: Logger; queryPolicies: ReadonlyMap<string, unknown> }
+
+const setBack = (detail: string): string => `the ledger was set back: ${detail}`
 
 /** By merchant: what shows that the ledger has lost something, and the payouts concerned. */
 type Losses = ReadonlyMap<string, Loss>
@@ -31,8 +31,8 @@ type Besides = {
  * Stores the decisions about evidence in one transaction, in which `load` locks payouts. If they show that the ledger has lost
  * a send, fences the merchant in the same transaction and calls `decide` again: payoutd sends nothing more of that merchant
  * until `payoutd recover` has asked the gateway about everything open. If the gateway reports an order that it reported as
- * absent to a recovery, that recovery asks about everything again. Returns the decisions, once everybody is fenced that has to
- * be.
+ * absent to a recovery, that recovery asks about everything again. If they prove that the ledger was set back, no merchant sends
+ * anything from then on, and each is fenced.
  */
 export async function storeEvidence(
   { ledger, log, queryPolicies }: EvidenceDeps,
@@ -40,7 +40,7 @@ export async function storeEvidence(
   load: (tx: Transaction) => Promise<Decide>,
   { isFound, alsoStore }: Besides = {},
 ): Promise<Decision[]> {
-  const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
+  const { losses, proof, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
     const fenced = await fencedMerchants(tx)
     const first = decide(fenced)
@@ -56,11 +56,17 @@ export async function storeEvidence(
     const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
     await storeDecisions(tx, ledger, decisions)
     await alsoStore?.(tx, decisions)
-    return { losses, decisions }
+    const proof = decisions.flatMap((each) => ('anomaly' in each ? [each.anomaly] : [])).find(provesLoss)
+    if (proof)
+      await tx.run(noteLoss, { reason: `${setBack(proof.detail)} (a payout of ${proof.merchantId})` })
+    return { losses, proof, decisions }
   })
   for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)
-  const proof = decisions.flatMap((each) => ('anomaly' in each ? [each.anomaly] : [])).find(provesLoss)
-  if (proof) await fenceOthers(proof, { ledger, log, queryPolicies })
+  if (proof) {
+    await fenceForLosses({ ledger, log, merchantIds: [...queryPolicies.keys()] }).catch((err: unknown) =>
+      log.error({ err }, 'payoutd could not fence every merchant: until it can, none sends anything'),
+    )
+  }
   return decisions
 }
 
@@ -70,39 +76,6 @@ export async function storeEvidence(
  */
 const provesLoss = ({ kind, source, payoutId }: Anomaly): boolean =>
   kind === NEVER_SENT && (source === 'APPLY' || (source === 'QUERY' && payoutId === null))
-
-/**
- * Fences every other merchant of the ledger or the settings: they share the ledger, so as much of theirs is lost. Each in a
- * transaction of its own, so that neither one whose row is held, nor another process that does the same, keeps the evidence or
- * the rest waiting. Tries for longer than a transaction may hold a row, and then throws: only an answer to an apply comes again,
- * as after every failure. (If this process dies in between, the proof dies with it.)
- */
-async function fenceOthers({ merchantId: whose, detail }: Anomaly, deps: EvidenceDeps): Promise<void> {
-  const { ledger, log, queryPolicies } = deps
-  const reason = `the ledger was set back: ${detail} (a payout of ${whose})`
-  const merchantIds = [...queryPolicies.keys()]
-  for (let left = FENCE_OTHERS_TRIES; ; left--) {
-    try {
-      const failures: unknown[] = []
-      for (const { merchantId } of await ledger.db.run(unfencedMerchants, { merchantIds })) {
-        const fencing = { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n }
-        await ledger.db.run(raiseFence, fencing).then(
-          () => log.error({ merchantId, reason }, FENCED),
-          (error: unknown) => failures.push(error),
-        )
-      }
-      if (failures.length === 0) return
-      throw failures[0]
-    } catch (error) {
-      if (left <= 1) throw error
-      await pause(FENCE_OTHERS_EVERY_MS, NEVER)
-    }
-  }
-}
-
-/** For half a minute: longer than a transaction may last, or than PostgreSQL takes to start again. */
-const FENCE_OTHERS_TRIES = 15
-const FENCE_OTHERS_EVERY_MS = 2_000
 
 async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
   await lockBehindPayouts(tx, merchantId)
@@ -126,10 +99,6 @@ async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<v
     await pause(LOOK_EVERY_MS, NEVER)
   }
 }
-
-const FENCED =
-  'payoutd has fenced the merchant and sends nothing for it: the ledger lacks something that was sent. ' +
-  'Run payoutd recover, which queries the gateway about every open payout'
 
 /** By merchant, the open payouts that show a sign of life: the gateway may just have reported them absent to a recovery. */
 function aliveIn(
@@ -159,7 +128,7 @@ function lossesIn(decisions: readonly Decision[]): Losses {
     const { merchantId, payoutId, detail } = decision.anomaly
     const known = losses.get(merchantId)
     if (known) known.payoutIds.push(payoutId)
-    else losses.set(merchantId, { reason: `the ledger was set back: ${detail}`, payoutIds: [payoutId] })
+    else losses.set(merchantId, { reason: setBack(detail), payoutIds: [payoutId] })
   }
   return new Map([...losses].sort(byId))
 }

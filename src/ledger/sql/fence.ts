@@ -32,6 +32,15 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
     recovering_one_step as one_step, recovery_round as round`
 
+/** Run it with the evidence: from the commit on, no claim takes anything until every merchant is fenced. */
+export const noteLoss = sql<{ reason: string }>`insert into proven_losses (reason) values (${'reason'})`
+
+export const provenLosses = sql<object, { position: bigint; reason: string }>`
+  select position, reason from proven_losses order by position`
+
+export const forgetLosses = sql<{ positions: bigint[] }>`
+  delete from proven_losses where position = any(${'positions'}::bigint[])`
+
 /** Of the merchants in the settings and all others in the ledger. */
 export const unfencedMerchants = sql<{ merchantIds: string[] }, { merchantId: string }>`
   select unnest(${'merchantIds'}::text[]) as merchant_id

@@ -1,7 +1,7 @@
 import { words } from '../../domain/mask.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
 import { recordAct } from '../../ledger/acts.ts'
-import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/proven-losses.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'

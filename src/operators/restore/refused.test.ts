@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anomaliesOf } from '../../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
-import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/proven-losses.ts'
 import { fenceAll } from '../../ledger/sql/server-identity.ts'
 import { lowerFence } from './nothing-lost.ts'
 

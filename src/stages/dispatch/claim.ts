@@ -78,6 +78,7 @@ function claimAmong(
     const [funds] = await tx.run(lockFundsIfFree, { merchantId })
     if (!funds) return { ...NOTHING, gate: closed('locked'), funds: null }
     if (!knows(funds.oldest)) return { ...NOTHING, gate: closed('other-version'), funds }
+    if (funds.isSetBack) return { ...NOTHING, gate: closed('set-back'), funds }
     if (funds.settingsHash !== account.settingsHash)
       return { ...NOTHING, gate: closed('other-settings'), funds }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [

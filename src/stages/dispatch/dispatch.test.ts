@@ -9,7 +9,8 @@ import { startPayoutd } from '../../app/start.ts'
 import type { Merchant } from '../../config/merchants.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { loadDialect } from '../../gateway/dialect/dialect-file.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
+import { fencedMerchants, type Ledger } from '../../ledger/ledger.ts'
+import { noteLoss, provenLosses } from '../../ledger/sql/fence.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
@@ -258,6 +259,17 @@ test('while one gateway hangs with more payouts than there are slots, another me
   await accepted(ledger, config, many(1, 'bolt'))
   await eventually('the other’s payout', async () => other.appliesNow() === 1, SOON_MS)
   assert.equal(hanging.appliesNow(), 14)
+})
+
+test('if it is proven that the ledger was set back, dispatch sends nothing and fences every merchant', async (t) => {
+  const ends = endsOf(t)
+  const gateway = await silentGateway(ends)
+  const { ledger, config } = await dispatchTo(ends, gateway, { bolt: await silentGateway(ends) })
+  await ledger.db.run(noteLoss, { reason: 'an attempt is missing' })
+  await accepted(ledger, config, many(1, 'acme'))
+  await eventually('the fences', async () => (await fencedMerchants(ledger.db)).size === 2)
+  await eventually('the end', async () => (await ledger.db.run(provenLosses, {})).length === 0)
+  assert.equal(gateway.appliesNow(), 0)
 })
 
 test('a merchant whose row is locked holds up no other', async (t) => {

@@ -6,6 +6,7 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
 import type { PayoutDetails } from '../../ledger/encrypted-details.ts'
+import { fenceForLosses } from '../../ledger/evidence/proven-losses.ts'
 import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
 import { ledgerOf } from '../../ledger/ledger.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
@@ -54,8 +55,12 @@ export type DispatchDeps = RecordDeps & {
 /** Dispatch claims a wave once this many slots are free, so that few payouts are in doubt after a crash. */
 const REFILL = 16
 const LARGEST_WAVE = 64
-/** Claims under way at once in this process: fewer than its connections by default. */
-const MOST_CLAIMS = 4
+/**
+ * Claims under way at once in this process, together fewer than its connections by default. A merchant whose claims take nothing
+ * claims in vain, apart from the others: there may be hundreds of them, when a top-up was missed.
+ */
+const MOST_CLAIMS = 3
+const MOST_CLAIMS_IN_VAIN = 1
 const BUSY_MS = 2
 /**
  * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
@@ -86,6 +91,7 @@ export class Dispatch {
   readonly #deps: DispatchDeps
   readonly #slots: SharedSlots
   readonly #claims: Slots
+  readonly #claimsInVain: Slots
   readonly #outcomes: Batchers<ApplyOutcome, undefined>
   readonly #balances: Balances
   /** By merchant: payouts whose answer is not stored yet. */
@@ -95,6 +101,8 @@ export class Dispatch {
   readonly #toldOther = new Set<string>()
   readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()
+  /** The most slots of one merchant, while others send, too. */
+  #share = 0
   #lookAt = 0
   #foundAt = 0
   #isToLook = false
@@ -103,6 +111,7 @@ export class Dispatch {
     this.#deps = deps
     this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys(), deps.log)
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
+    this.#claimsInVain = new Slots(MOST_CLAIMS_IN_VAIN, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
     this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes, merchantId) =>
       recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
@@ -124,14 +133,10 @@ export class Dispatch {
       this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }
     const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
-    const share = Math.ceil(inFlight / Math.max(1, sharing.length))
+    this.#share = Math.ceil(inFlight / Math.max(1, sharing.length))
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
-      const held = this.#slots.held(merchantId)
-      const room = Math.min(this.#slots.room(merchantId), share - held)
-      if (room < Math.min(REFILL, Math.ceil((held + room) / 2)) || room === 0) continue
-      const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
-      this.#beginWave(merchantId, turn, Math.min(room, most, LARGEST_WAVE))
+      if (this.#roomOf(merchantId, turn) > 0) this.#beginWave(merchantId, turn)
     }
     const next = Math.min(
       this.#lookAt,
@@ -163,13 +168,26 @@ export class Dispatch {
     if (turn && turn.failures === 0) turn.restUntil = 0
   }
 
-  /** Takes the slots before it knows how many payouts there are, because another claim may be under way. */
-  #beginWave(merchantId: string, turn: DispatchTurn, atMost: number): void {
+  /** How many payouts the next claim of a merchant may take; 0: so few that it waits for more. */
+  #roomOf(merchantId: string, turn: DispatchTurn): number {
+    const held = this.#slots.held(merchantId)
+    const room = Math.min(this.#slots.room(merchantId), this.#share - held)
+    if (room < Math.min(REFILL, Math.ceil((held + room) / 2))) return 0
+    const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
+    return Math.max(0, Math.min(room, most, LARGEST_WAVE))
+  }
+
+  /**
+   * Takes the slots once the claim begins, and before it knows how many payouts there are: hundreds of claims may wait for each
+   * other, and another claim may be under way.
+   */
+  #beginWave(merchantId: string, turn: DispatchTurn): void {
     turn.claiming = true
-    this.#slots.take(merchantId, atMost)
-    this.#claims.run(async () => {
+    const claims = turn.isInVain ? this.#claimsInVain : this.#claims
+    claims.run(async () => {
+      const atMost = this.#roomOf(merchantId, turn)
       try {
-        await this.#wave(merchantId, turn, atMost)
+        if (atMost > 0) await this.#wave(merchantId, turn, atMost)
       } finally {
         turn.claiming = false
       }
@@ -178,12 +196,15 @@ export class Dispatch {
 
   /** Never rejects. A merchant whose claim fails rests for a while, and no other does. */
   async #wave(merchantId: string, turn: DispatchTurn, room: number): Promise<void> {
-    const { clock, log } = this.#deps
+    const { clock, log, ledger, queryPolicies } = this.#deps
+    this.#slots.take(merchantId, room)
     const terms = this.#refusals.termsOf(merchantId, room)
     let claimed: Claim
     const claimedAt = momentOf(clock)
     try {
       claimed = await this.#claim(merchantId, terms)
+      if (claimed.gate.closed === 'set-back')
+        await fenceForLosses({ ledger, log, merchantIds: [...queryPolicies.keys()] })
       turn.failures = 0
     } catch (error) {
       if (await this.#refusals.failed(merchantId, error)) return
@@ -199,6 +220,7 @@ export class Dispatch {
     turn.takes = taken > 0
     turn.takenNothing = taken > 0 ? 0 : turn.takenNothing + 1
     turn.isEmpty = isEmpty(claimed, taken, terms)
+    turn.isInVain = taken === 0 && !turn.isEmpty && claimed.gate.closed !== 'locked'
     if (turn.isEmpty) turn.restUntil = clock.monotonic() + REST_LONGEST_MS
     if (taken > 0 || turn.isEmpty) return
     const firstMs = claimed.gate.closed === 'locked' ? BUSY_MS : REST_FIRST_MS
@@ -210,6 +232,7 @@ export class Dispatch {
   async drain(overdue: AbortSignal): Promise<void> {
     overdue.addEventListener('abort', () => this.#overdue.abort(), { once: true })
     await this.#claims.drain()
+    await this.#claimsInVain.drain()
     await this.#slots.drain()
     await this.#balances.drain()
     await this.#outcomes.drain()
@@ -370,6 +393,8 @@ type DispatchTurn = {
   takenNothing: number
   /** Whether its last claim took something. If not, the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
+  /** Its last claim took nothing, although payouts wait and no other process was claiming them. */
+  isInVain: boolean
   /** Its last claim took less than it could: nothing waits until a look finds some. */
   isEmpty: boolean
   restUntil: number
@@ -378,7 +403,7 @@ type DispatchTurn = {
 
 const newTurn = () => ({
   ...{ claiming: false, failures: 0, takenNothing: 0 },
-  ...{ takes: false, isEmpty: false, restUntil: 0 },
+  ...{ takes: false, isInVain: false, isEmpty: false, restUntil: 0 },
 })
 
 const isEmpty = (

@@ -36,6 +36,7 @@ export type Gate = {
     | 'locked'
     | 'other-settings'
     | 'other-version'
+    | 'set-back'
     | 'recovering'
     | 'paused'
     | 'circuit-open'

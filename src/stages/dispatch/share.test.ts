@@ -15,20 +15,22 @@ import { closed } from './merchant-gate.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
 const IN_FLIGHT = 256
-const IDLE = Array.from({ length: 60 }, (_, i) => `idle${i}`)
 
 const claimed = () => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Dispatch of acme, whose claims take all that they may and whose gateway never answers, beside 60 merchants whose claims take
- * nothing. `claims` are the claims made; `row` stands for a change in the row of idle0.
+ * Dispatch of acme, whose claims take all that they may and whose gateway never answers, beside others, idle0 and so on, whose claims take
+ * nothing. `claims` are the claims made; `row` stands for a change in the row of idle0; `isSlow` makes their claims last for ever;
+ * `isAway` means that acme has nothing to send.
  */
-function beside() {
+function beside(others = 60) {
+  const idle = Array.from({ length: others }, (_, i) => `idle${i}`)
   const claims: { merchantId: string; atMost: number }[] = []
-  const state = { now: 0, row: 0 }
+  const state = { now: 0, row: 0, isSlow: false, isAway: false }
   const claim = async (_: unknown, { merchantId, atMost }: ClaimOptions): Promise<Claim> => {
     claims.push({ merchantId, atMost })
     const funds = { warmUp: 9 } as MerchantPace
+    if (merchantId !== 'acme' && state.isSlow) return Promise.withResolvers<Claim>().promise
     if (merchantId !== 'acme') return { wave: [], aside: [], gate: closed('rate'), funds, shortOf: null }
     const wave = Array.from({ length: atMost }, (_, i) => ({
       payout: { merchantId, payoutId: `p${claims.length}-${i}`, attempt: 1, dueAt: 0 } as Payout,
@@ -43,7 +45,7 @@ function beside() {
     }
   }
   const run = async () =>
-    ['acme', ...IDLE].map((merchantId) => ({
+    (state.isAway ? idle : ['acme', ...idle]).map((merchantId) => ({
       merchantId,
       rowVersion: merchantId === 'idle0' ? String(state.row) : '0',
     }))
@@ -62,7 +64,7 @@ function beside() {
       ledger: { db: { run } },
       queryPolicies: new Map(),
     },
-    senders: new Map(['acme', ...IDLE].map((merchantId) => [merchantId, sender as unknown as Sender])),
+    senders: new Map(['acme', ...idle].map((merchantId) => [merchantId, sender as unknown as Sender])),
     ...{ sealing: {}, fingerprintKey: {}, owner: 'me', inFlight: IN_FLIGHT, log: silentLogger },
     clock: { now: () => state.now, monotonic: () => state.now },
     answered: metrics.counter('answers_total', 'test', ['merchant', 'answer']),
@@ -75,19 +77,22 @@ function beside() {
       await claimed()
     }
   }
-  return { claims, state, pass }
+  const sent = () =>
+    claims.reduce((all, { merchantId, atMost }) => (merchantId === 'acme' ? all + atMost : all), 0)
+  return { claims, state, pass, sent }
 }
 
 test('merchants that send nothing take no slot from one that sends', async () => {
-  const { claims, pass } = beside()
+  const others = 60
+  const { claims, pass, sent } = beside(others)
   await pass(100)
-  const taken = claims.flatMap(({ merchantId, atMost }) => (merchantId === 'acme' ? [atMost] : []))
-  const others = claims.filter(({ merchantId }) => merchantId !== 'acme')
-  assert.ok(others.every(({ atMost }) => atMost === 1))
-  const sent = taken.reduce((all, each) => all + each, 0)
+  const [theirs, its] = [false, true].map((isIts) =>
+    claims.filter((each) => (each.merchantId === 'acme') === isIts),
+  )
+  assert.ok(theirs?.every(({ atMost }) => atMost === 1))
   // Slots reserved for the others stay free, and a wave begins with 16 slots.
-  assert.ok(sent > IN_FLIGHT - IDLE.length - 16, `${sent} sent`)
-  assert.ok(taken.length <= 6, `${taken.length} claims`)
+  assert.ok(sent() > IN_FLIGHT - others - 16, `${sent()} sent`)
+  assert.ok(its && its.length <= 6, `${its?.length} claims`)
 })
 
 test('dispatch claims ever more rarely from a merchant whose claims take nothing, and at once when its row has changed', async () => {
@@ -99,6 +104,17 @@ test('dispatch claims ever more rarely from a merchant whose claims take nothing
   state.row++
   await pass(50)
   assert.equal(of('idle0'), before + 1)
+})
+
+test('merchants whose claims take nothing keep no claim and no slot from another, however many they are and however long their claims last', async () => {
+  const { state, pass, sent } = beside(300)
+  state.isAway = true
+  await pass(10)
+  state.isSlow = true
+  await pass(1_000)
+  state.isAway = false
+  await pass(100)
+  assert.ok(sent() > IN_FLIGHT - 32, `${sent()} sent`)
 })
 
 test('a merchant that is paused or fenced has nothing to send', async (t) => {

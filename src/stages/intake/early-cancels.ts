@@ -3,7 +3,7 @@ import { cancel } from '../../domain/payout/cancel.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
-import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/proven-losses.ts'
 import { fencedBeforeCancels, keyOf, type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import {
   CANCELS_KEPT_DAYS,

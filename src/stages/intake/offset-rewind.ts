@@ -1,4 +1,4 @@
-import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/proven-losses.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { fenceEvery } from '../../ledger/sql/server-identity.ts'
 import type { Partition } from '../../platform/kafka/consumer-session.ts'

@@ -22,10 +22,15 @@ export const lockFunds = sql<{ merchantId: string }, MerchantPace>`
 
 /**
  * The same for a claim, which does not wait: returns no row while another transaction holds it. `oldest`: the migration that a
- * payoutd must know to work on these tables.
+ * payoutd must know to work on these tables. `isSetBack`: it is proven that the ledger lost something, and not every merchant is
+ * fenced yet.
  */
-export const lockFundsIfFree = sql<{ merchantId: string }, MerchantPace & { oldest: string }>`
-  select ${fundsColumns}, (select oldest from compatibility) as oldest from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
+export const lockFundsIfFree = sql<
+  { merchantId: string },
+  MerchantPace & { oldest: string; isSetBack: boolean }
+>`
+  select ${fundsColumns}, (select oldest from compatibility) as oldest, exists (select from proven_losses) as is_set_back
+  from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
 
 /** Run it after locking the merchant's row: an earlier count would not see the claim that held the lock. */
 export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
