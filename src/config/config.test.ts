@@ -42,6 +42,13 @@ test('one merchant by variables, with defaults for the rest', () => {
   assert.equal(merchant?.dialect.duplicateApply, 'unknown')
 })
 
+test('installations that share a Kafka with prefixes of their own have consumer groups of their own', () => {
+  const groupOf = (extra: NodeJS.ProcessEnv) => readConfig(environment(extra)).kafkaGroup
+  assert.equal(groupOf({}), 'payoutd')
+  assert.equal(groupOf({ TOPIC_PREFIX: 'test.' }), 'test.payoutd')
+  assert.equal(groupOf({ TOPIC_PREFIX: 'test.', KAFKA_GROUP: 'payroll' }), 'test.payroll')
+})
+
 test("a merchant's settings include former keys and accounts, and one account never stands twice", () => {
   const byVariables = readConfig(environment({ GATEWAY_FORMER_KEYS: 'old-1 old-2' })).merchants.get('default')
   assert.deepEqual(byVariables?.formerKeys, ['old-1', 'old-2'])

@@ -206,7 +206,7 @@ function configOf(env: Environment, merchants: ReadonlyMap<string, Merchant>): C
       ssl: env.KAFKA_SSL,
       ...(mechanism && { sasl: { mechanism, username, password } as NonNullable<KafkaConnection['sasl']> }),
     },
-    kafkaGroup: env.KAFKA_GROUP,
+    kafkaGroup: env.TOPIC_PREFIX + env.KAFKA_GROUP,
     topicPrefix: env.TOPIC_PREFIX,
     topics: { partitions: env.TOPIC_PARTITIONS, replication: env.TOPIC_REPLICATION },
     registry: {

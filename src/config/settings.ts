@@ -53,7 +53,11 @@ export const SETTINGS: SettingsGroup[] = [
       },
       { name: 'KAFKA_USERNAME', default: null, example: 'payoutd', what: 'The user for SASL.' },
       { name: 'KAFKA_PASSWORD', default: null, what: 'The password for SASL.' },
-      { name: 'KAFKA_GROUP', default: 'payoutd', what: 'The consumer group of intake.' },
+      {
+        name: 'KAFKA_GROUP',
+        default: 'payoutd',
+        what: 'The consumer group of intake; its name begins with `TOPIC_PREFIX`.',
+      },
       {
         name: 'TOPIC_PREFIX',
         default: null,

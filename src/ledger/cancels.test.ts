@@ -30,7 +30,7 @@ const waits = sql<object>`
   values ('acme', 't', 0, 1, 't/0/1', '')`
 const taken = sql<object>`delete from waiting_commands`
 const replays = sql<{ days: number }>`
-  insert into dlq_replays (topic, partition, position, replayed_by, reason, at)
+  insert into letter_replays (topic, partition, position, replayed_by, reason, at)
   values ('t', 0, 1, 'asha', 'schema added', now() - ${'days'}::int * interval '1 day')
   on conflict (topic, partition, position) do update set at = excluded.at`
 

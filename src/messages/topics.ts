@@ -97,7 +97,3 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
     ...on(topics.payinResults, 'FULL_TRANSITIVE', 'PayinResult'),
   ]
 }
-
-/** The key that replays of dead letters are stored under: a topic that was created again repeats the offsets under another id. */
-export const replayLog = (topic: string, topicId: string | null): string =>
-  topicId === null ? topic : `${topic}#${topicId}`

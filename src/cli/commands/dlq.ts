@@ -2,7 +2,6 @@ import { Command, InvalidArgumentError } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
 import { topicNames } from '../../messages/topics.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
-import { connectAdmin } from '../../platform/kafka/admin.ts'
 import { createPublisher } from '../../platform/kafka/producer.ts'
 import { readTopic } from '../../platform/kafka/read-topic.ts'
 import { createLogger, type Logger } from '../../platform/log.ts'
@@ -123,14 +122,10 @@ type OpenedLetter = { letter: DeadLetter; original: Original }
 
 const logOf = ({ logLevel }: Config) => createLogger({ name: 'payoutd', level: logLevel, destination: 2 })
 
-const lettersOf = ({ kafka, topicPrefix }: Config, db: Database, log: Logger): Promise<DeadLetter[]> =>
+export const lettersOf = ({ kafka, topicPrefix }: Config, db: Database, log: Logger): Promise<DeadLetter[]> =>
   readDeadLetters(topicNames(topicPrefix), {
     db,
     readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log }),
-    async topicIdOf(topic) {
-      const admin = await connectAdmin(kafka, log)
-      return admin.idOf(topic).finally(() => admin.close())
-    },
   })
 
 function chosen(letters: readonly DeadLetter[], wanted: readonly string[]): DeadLetter[] {

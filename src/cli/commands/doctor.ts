@@ -23,10 +23,11 @@ import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts
 import { type Addresses, addressesOf } from '../../platform/dependency-fault.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
 import { silentLogger } from '../../platform/log.ts'
-import { connectDatabase } from '../../platform/postgres/postgres.ts'
+import { connectDatabase, type Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { callbackPath } from '../../stages/outcomes/callback-endpoint.ts'
 import { allTaken, inLines, note, print } from '../print.ts'
+import { lettersOf } from './dlq.ts'
 
 /** Longer than KafkaJS needs to give up on a broker that refuses, shorter than a person is willing to wait. */
 const LIMIT_MS = 15_000
@@ -73,8 +74,8 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       connect,
       address: addresses.kafka,
       specs: topicSpecs(topics, config.topics),
-      groupId: config.kafkaGroup,
       commands: topics.commands,
+      db,
     }),
     ...commandChecks(db, { connect, topic: topics.commands }),
     ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
@@ -92,8 +93,13 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     ...keptCallbackChecks(db, config.merchants),
     ...anomalyChecks(db),
     ...refusedMessageChecks(db),
-    ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),
+    ...deadLetterChecks({ connect, topic: topics.deadLetters, unreplayed: () => unreplayedIn(config, db) }),
   ]
+}
+
+async function unreplayedIn(config: Config, db: Database): Promise<number> {
+  const letters = await lettersOf(config, db, silentLogger)
+  return letters.filter(({ replayed }) => !replayed).length
 }
 
 function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {

@@ -1,4 +1,6 @@
-import type { HeldUp, PartitionLag, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
+import { intakeBacklog } from '../../ledger/intake-backlog.ts'
+import type { HeldUp, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import { checkTopics } from './topics.ts'
@@ -7,17 +9,21 @@ export type KafkaToCheck = {
   connect: () => Promise<TopicAdmin>
   address: string
   specs: readonly TopicSpec[]
-  groupId: string
   commands: string
+  db: Database
 }
 
 const LOOK_AGAIN_MS = 2_000
 const NEVER = new AbortController().signal
 
-export function kafkaChecks({ connect, address, specs, groupId, commands }: KafkaToCheck): Check[] {
+export function kafkaChecks({ connect, address, specs, commands, db }: KafkaToCheck): Check[] {
   let connection: Promise<TopicAdmin> | undefined
   const admin = () => (connection ??= connect())
-  const lag = async () => (await admin()).lag(groupId, [commands])
+  const look = async (): Promise<CommandsLook> => {
+    const ends = await (await admin()).logs(commands)
+    const waiting = await intakeBacklog(commands, ends, db)
+    return { waiting, ever: ends.reduce((sum, { high }) => sum + high, 0n) }
+  }
   return [
     {
       name: 'Kafka',
@@ -46,13 +52,13 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
       },
     },
     {
-      name: 'consumer lag',
-      needs: ['topics'],
+      name: 'commands waiting',
+      needs: ['topics', 'migrations'],
       run: async () => {
-        const first = await lag()
-        if (total(first) === 0n) return checkLag(first, first, commands)
+        const first = await look()
+        if (first.waiting === 0n) return checkWaiting(first, first, commands)
         await pause(LOOK_AGAIN_MS, NEVER)
-        return checkLag(first, await lag(), commands)
+        return checkWaiting(first, await look(), commands)
       },
     },
   ]
@@ -90,22 +96,17 @@ export function checkTransactions(
   return good(`no open transaction holds up ${commands}`)
 }
 
-const total = (lags: readonly PartitionLag[]): bigint => lags.reduce((sum, { lag }) => sum + lag, 0n)
-const read = (lags: readonly PartitionLag[]): bigint =>
-  lags.reduce((sum, { committed }) => sum + (committed ?? 0n), 0n)
+/** `waiting`: what the ledger lacks of a topic that ever had `ever` messages. */
+type CommandsLook = { waiting: bigint; ever: bigint }
 
 /** A backlog is good if intake works on it between the two looks. */
-export function checkLag(
-  before: readonly PartitionLag[],
-  after: readonly PartitionLag[],
-  commands: string,
-): Finding {
-  const waiting = total(after)
+export function checkWaiting(before: CommandsLook, after: CommandsLook, commands: string): Finding {
+  const { waiting } = after
   if (waiting === 0n) return good(`no command waits in ${commands}`)
-  if (read(after) > read(before))
+  if (after.ever - waiting > before.ever - before.waiting)
     return good(`${waiting} commands wait in ${commands}, and payoutd is reading them`)
   return wrong(
     `${waiting} commands wait in ${commands}, and no payoutd reads them`,
-    'start payoutd serve with the role intake, or look at its log',
+    'start payoutd serve with the role intake, or look at its log: if it runs, another program may use its consumer group',
   )
 }

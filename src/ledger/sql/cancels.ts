@@ -58,7 +58,7 @@ export const cancelledBatches = sql<
 export const sweepCancels = sql<{ days: number; limit: number }, { swept: number }>`
   with open as (
     select exists (select from waiting_commands)
-      or exists (select from dlq_replays where at >= now() - ${'days'}::int * interval '1 day') as asks
+      or exists (select from letter_replays where at >= now() - ${'days'}::int * interval '1 day') as asks
   ), batches as (
     delete from cancelled_batches where ctid = any (array(
       select ctid from cancelled_batches where at < now() - ${'days'}::int * interval '1 day' and not (select asks from open)

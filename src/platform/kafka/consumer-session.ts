@@ -78,6 +78,9 @@ const LONGEST_IN_HAND_MS = 600_000
 const LONGEST_FAILING_MS = 30_000
 /** KafkaJS fetches nothing from a broker while a batch of its last fetch is in hand. */
 const LONGEST_AWAITED_MS = 1_000
+const GROUP_IS_SHARED =
+  'another program reads other topics in this consumer group, so Kafka gives each some partitions that the other one should read: ' +
+  'give it, or this payoutd, another group'
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
@@ -148,11 +151,15 @@ export class ConsumerSession {
 
   /** Resolves when the signal stops it; rejects with the error that crashed the consumer. */
   async run(): Promise<void> {
-    const { GROUP_JOIN, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT } = this.#consumer.events
+    const { GROUP_JOIN, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT, RECEIVED_UNSUBSCRIBED_TOPICS } =
+      this.#consumer.events
     for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT]) this.#consumer.on(answered, () => this.#sign())
     // Kafka stands still, not this consumer; KafkaJS asks seven times.
     this.#consumer.on(REQUEST_TIMEOUT, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
+    this.#consumer.on(RECEIVED_UNSUBSCRIBED_TOPICS, ({ payload: { groupId, topicsNotSubscribed } }) =>
+      this.#options.log.error({ groupId, topics: topicsNotSubscribed }, GROUP_IS_SHARED),
+    )
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
     const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
     // Kafka may be silent while it begins, too.

@@ -124,6 +124,19 @@ test('reading begins where the store says, whatever was committed to Kafka', asy
   assert.deepEqual(empty.texts, numbers(0, 99))
 })
 
+test('another program that reads other topics in the same group is told in the log', async (t) => {
+  const [topic, other] = [await newTopic(4), await newTopic(4)]
+  const groupId = unique('group')
+  const lines: string[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) })
+  consume(t, topic, new Store(), { groupId, log })
+  consume(t, other, new Store(), { groupId, log })
+  await eventually('a line', () =>
+    lines.some((line) => line.includes('reads other topics in this consumer group')),
+  )
+  assert.ok(lines.every((line) => line.includes(groupId)))
+})
+
 test('a handler that fails gets the same records again, and other partitions go on meanwhile', async (t) => {
   const [key0 = '', key1 = ''] = await keysOfPartitions(t, 2)
   const topic = await newTopic(2)

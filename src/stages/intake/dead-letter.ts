@@ -47,13 +47,14 @@ export function deadLetter(
   keys: SealingKeys,
 ): OutboxRow {
   const key = nameOf(record, origin)
+  const value = seal(Buffer.from(inside(record)), deadLetterContext(key), keys)
   return {
     shard: shardOf(key),
     topic: topics.deadLetters,
     key,
-    eventId: uuidv5(key, NAMESPACE),
+    eventId: uuidv5(value, NAMESPACE),
     type: 'in.payoutd.DeadLetter',
-    value: seal(Buffer.from(inside(record)), deadLetterContext(key), keys),
+    value,
     headers: { reason, origin: key },
     about: null,
   }

@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Instant } from '../../domain/instant.ts'
 import { scrub } from '../../domain/mask.ts'
 import { recordAct } from '../../ledger/acts.ts'
-import { replayLog, type Topics } from '../../messages/topics.ts'
+import type { Topics } from '../../messages/topics.ts'
 import type { Publisher } from '../../platform/kafka/producer.ts'
 import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
@@ -15,11 +16,14 @@ export type DeadLetter = {
   offset: bigint
   at: Instant
   reason: string
-  /** `topic#log:partition:offset` of the original record; see Standing for the log, which may be unknown. */
+  /**
+   * `topic#log:partition:offset` of the original record; see Standing for the log, which may be unknown. Once Kafka has lost the
+   * end of that log, another record may stand there.
+   */
   origin: string
   sealed: Buffer
-  /** The log that holds the letter: the name of the topic, and its id if known. */
-  log: string
+  /** SHA-256 of `sealed`: no other letter has it, not even one of the same record. */
+  id: string
   /** The latest replay; null: never replayed. */
   replayed: Replay | null
 }
@@ -39,47 +43,28 @@ export const positionOf = ({ partition, offset }: Pick<DeadLetter, 'partition' |
  * them in memory at once.
  */
 export async function readDeadLetters(
-  topics: Topics,
-  {
-    db,
-    readTopic,
-    topicIdOf,
-  }: { db: Database; readTopic: ReadTopic; topicIdOf: (topic: string) => Promise<string | null> },
+  { deadLetters: topic }: Topics,
+  { db, readTopic }: { db: Database; readTopic: ReadTopic },
 ): Promise<DeadLetter[]> {
-  const topic = topics.deadLetters
-  const log = replayLog(topic, await topicIdOf(topic))
-  const replays = await replaysIn(log, db)
-  const ofUnknownLog = log === topic ? replays : await replaysIn(topic, db)
   const letters = new Map<string, DeadLetter>()
   await readTopic(topic, ({ partition, offset, timestamp, headers, value }) => {
-    const position = positionOf({ partition, offset })
     const origin = readHeader(headers, 'origin') ?? ''
+    const sealed = value ?? Buffer.alloc(0)
     const letter = {
-      partition,
-      offset,
+      ...{ partition, offset, origin, sealed },
       at: timestamp,
       reason: readHeader(headers, 'reason') ?? 'not-from-payoutd',
-      origin,
-      sealed: value ?? Buffer.alloc(0),
-      log,
-      replayed: replays.get(position) ?? before(timestamp, ofUnknownLog.get(position)),
+      id: hash('sha256', sealed, 'hex'),
+      replayed: null,
     }
-    const name = origin === '' ? position : origin
+    const name = origin === '' ? positionOf(letter) : letter.id
     if (!letters.has(name)) letters.set(name, letter)
   })
-  return [...letters.values()].sort(byOrigin)
+  const found = [...letters.values()].sort(byOrigin)
+  const replays = await db.run(replaysOf, { letters: found.map(({ id }) => id) })
+  const latest = new Map(replays.map(({ letter, ...replay }) => [letter, replay]))
+  return found.map((letter) => ({ ...letter, replayed: latest.get(letter.id) ?? null }))
 }
-
-async function replaysIn(log: string, db: Database): Promise<Map<string, Replay>> {
-  const replays = await db.run(replaysOf, { topic: log })
-  return new Map(
-    replays.map((replay) => [positionOf({ partition: replay.partition, offset: replay.position }), replay]),
-  )
-}
-
-/** A replay before the letter came was of another letter. */
-const before = (at: Instant, replay: Replay | undefined): Replay | null =>
-  replay && at <= replay.at ? replay : null
 
 /** The content of a letter; null: none of the encryption keys at hand opens it. */
 export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Inside | null {
@@ -121,9 +106,7 @@ export async function replay(
     )
     await db.write('keep replays', keepReplays, {
       ...who,
-      replayed: chunk.map(({ letter: { log, partition, offset } }) => ({
-        ...{ topic: log, partition, position: offset },
-      })),
+      letters: chunk.map(({ letter }) => letter.id),
     })
   }
 }

@@ -2,24 +2,14 @@ import type { Instant } from '../../../domain/instant.ts'
 import type { Scrubbed } from '../../../domain/mask.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-export type Replay = {
-  partition: number
-  position: bigint
-  times: number
-  replayedBy: string
-  reason: string
-  at: Instant
-}
+/** The latest of the replays of a letter. */
+export type Replay = { times: number; replayedBy: string; reason: string; at: Instant }
 
-/** `topic`: the log that holds, or held, the letters; older rows, without the id, have only the topic's name. */
-export const replaysOf = sql<{ topic: string }, Replay>`
-  select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
+export const replaysOf = sql<{ letters: string[] }, Replay & { letter: string }>`
+  select letter, times, replayed_by, reason, at from letter_replays where letter = any(${'letters'}::text[])`
 
-type Replayed = { topic: string; partition: number; position: bigint }
-
-export const keepReplays = sql<{ replayed: readonly Replayed[]; by: string; reason: Scrubbed }>`
-  insert into dlq_replays (topic, partition, position, replayed_by, reason)
-  select topic, partition, position, ${'by'}, ${'reason'}
-  from ${{ rows: 'replayed', columns: { topic: 'text', partition: 'int', position: 'bigint' } }} replayed
-  on conflict (topic, partition, position) do update
-  set times = dlq_replays.times + 1, replayed_by = excluded.replayed_by, reason = excluded.reason, at = now()`
+export const keepReplays = sql<{ letters: string[]; by: string; reason: Scrubbed }>`
+  insert into letter_replays (letter, replayed_by, reason)
+  select letter, ${'by'}, ${'reason'} from unnest(${'letters'}::text[]) letter
+  on conflict (letter) do update
+  set times = letter_replays.times + 1, replayed_by = excluded.replayed_by, reason = excluded.reason, at = now()`
