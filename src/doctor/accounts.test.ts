@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkAccounts } from './accounts.ts'
+import { testLedger } from '../../test/ledger.ts'
+import { paise } from '../domain/money.ts'
+import { adoptSettings } from '../operators/gateway-settings.ts'
+import { checkAccounts, checkInForce } from './accounts.ts'
 
 const SETTINGS = new Map([['acme', ['now', 'before']]])
 const open = (accountId: string | null, merchantId = 'acme') => ({ merchantId, accountId, count: 3 })
@@ -28,4 +31,19 @@ test('a former account is good, and may be removed once nothing is open there an
       `${all}; nothing of merchant acme is open at its former account before: remove it once no transfer from there can come ` +
       'back and no payin can be paid late, because payoutd does not learn of that afterwards',
   })
+})
+
+test('settings with which payoutd serve would not start are wrong', async (t) => {
+  const { ledger } = await testLedger(t)
+  const account = {
+    ...{ accountId: 'a', baseUrl: 'https://gateway.example', mchId: '1', keyFingerprint: 'k' },
+    ...{ dialectName: 'sandbox', settingsHash: 'one' },
+  }
+  const acme = { merchantId: 'acme', account }
+  const found = async (settingsHash: string) =>
+    (await checkInForce(ledger.db, [{ ...acme, account: { ...account, settingsHash } }])).state
+  assert.equal(await found('two'), 'good')
+  const who = { by: 'asha', reason: 'new' }
+  await adoptSettings(ledger.db, { ...acme, feeEstimate: paise(0n) }, who, async () => null)
+  assert.deepEqual([await found('one'), await found('two')], ['good', 'wrong'])
 })

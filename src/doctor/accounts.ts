@@ -1,11 +1,22 @@
+import type { Account } from '../gateway/dialect/account.ts'
+import { otherInForce } from '../operators/gateway-settings.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
 import { removableTexts, UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 
-/** `known`: by merchant, the accounts of its settings, the one in use first. */
-export const accountChecks = (db: Database, known: ReadonlyMap<string, readonly string[]>): Check[] => [
+/** `known`: by merchant, the accounts of its settings, the one in use first. `configured`: that one's settings. */
+export const accountChecks = (
+  db: Database,
+  known: ReadonlyMap<string, readonly string[]>,
+  configured: readonly { merchantId: string; account: Account }[],
+): Check[] => [
+  {
+    name: 'settings in force',
+    needs: ['migrations'],
+    run: () => checkInForce(db, configured),
+  },
   {
     name: 'gateway accounts',
     needs: ['migrations'],
@@ -21,5 +32,18 @@ export function checkAccounts(
   if (unreachable.length > 0) return wrong(unreachable.join('; '), UNREACHABLE_TODO)
   return good(
     ['the settings have every account with open payouts', ...removableTexts(open, known)].join('; '),
+  )
+}
+
+export async function checkInForce(
+  db: Database,
+  configured: readonly { merchantId: string; account: Account }[],
+): Promise<Finding> {
+  const others = await Promise.all(configured.map((each) => otherInForce(db, each)))
+  const found = others.filter((other) => other !== null)
+  if (found.length === 0) return good('no other gateway settings are in force')
+  return wrong(
+    found.join('; '),
+    'payoutd serve does not start with these settings: put the former ones back or, if you mean the change, run payoutd merchant adopt',
   )
 }

@@ -30,9 +30,9 @@ const waits = sql<object>`
   values ('acme', 't', 0, 1, 't/0/1', '')`
 const taken = sql<object>`delete from waiting_commands`
 const replays = sql<{ days: number }>`
-  insert into letter_replays (topic, partition, position, replayed_by, reason, at)
-  values ('t', 0, 1, 'asha', 'schema added', now() - ${'days'}::int * interval '1 day')
-  on conflict (topic, partition, position) do update set at = excluded.at`
+  insert into letter_replays (letter, replayed_by, reason, at)
+  values ('0a', 'asha', 'schema added', now() - ${'days'}::int * interval '1 day')
+  on conflict (letter) do update set at = excluded.at`
 
 test('payoutd deletes it after that, but not while a command is set aside, nor after a replay that may have made another dead letter', async (t) => {
   const { db } = await freshDatabase(t)

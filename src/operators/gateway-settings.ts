@@ -71,19 +71,28 @@ export async function requireInForce(
   )
 }
 
-/** Call this before deciding anything by these settings. It puts none in force. Throws an ExpectedFailure if others are. */
-export async function demandInForce(
+/** How the settings in force of a merchant differ from these, in words; null: they do not, or none are in force. */
+export async function otherInForce(
   db: Database,
   { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
-): Promise<void> {
+): Promise<string | null> {
   const [row] = await db.run(settingsInForce, { merchantIds: [merchantId] })
-  if (!row || row.settingsHash === account.settingsHash) return
+  if (!row || row.settingsHash === account.settingsHash) return null
   const inForce = (await db.run(settingsSeen, { merchantId })).find(
     ({ settingsHash }) => settingsHash === row.settingsHash,
   )
+  return `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}`
+}
+
+/** Call this before deciding anything by these settings. It puts none in force. Throws an ExpectedFailure if others are. */
+export async function demandInForce(
+  db: Database,
+  configured: Pick<Configured, 'merchantId' | 'account'>,
+): Promise<void> {
+  const other = await otherInForce(db, configured)
+  if (other === null) return
   throw new ExpectedFailure(
-    `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}. Nothing was done: use the ` +
-      'settings in force, or run payoutd merchant adopt first',
+    `${other}. Nothing was done: use the settings in force, or run payoutd merchant adopt first`,
   )
 }
 

@@ -1,8 +1,11 @@
-/** The result of recovering one merchant; `found` as in src/operators/restore/sql/list.ts. */
+/**
+ * The result of recovering one merchant; `found` as in src/operators/restore/sql/list.ts, `kind` and `isUnused` as in
+ * src/operators/restore/restore.ts.
+ */
 export type MerchantFindings = {
   merchantId: string
-  /** `open`: some queries remain, so it stays fenced. */
-  kind: 'recovered' | 'open'
+  kind: 'recovered' | 'open' | 'outdated'
+  isUnused?: boolean
   ending: 'all-asked' | 'interrupted' | 'silent' | 'failed'
   findings: readonly { found: string | null; count: number }[]
 }
@@ -30,20 +33,23 @@ payout.events may show what people did to payouts (evidence OPERATOR). If you ca
 list there shows everything that they did.`
 
 /** A line for the merchant, and one for each kind of finding. */
-export function recoveryText({ merchantId, kind, ending, findings }: MerchantFindings): string {
+export function recoveryText(of: MerchantFindings): string {
+  const { merchantId, kind, findings } = of
   const total = findings.reduce((sum, { count }) => sum + count, 0)
   const lines = findings.map(({ found, count }) => `  ${count} ${inWords(found)}`)
   const title =
     kind === 'recovered'
       ? `${merchantId}: payoutd queried all ${total} payouts that had not ended; sending continues`
-      : `${merchantId} stays fenced: ${whyOpen(ending)}; run the same command again to continue`
+      : `${merchantId} stays fenced: ${whyOpen(of)}; run the same command again to continue`
   return [title, ...lines].join('\n')
 }
 
 const inWords = (found: string | null): string =>
   found === null ? 'not answered, or not found without a presence check' : (WORDS[found] ?? found)
 
-function whyOpen(ending: MerchantFindings['ending']): string {
+function whyOpen({ merchantId, kind, isUnused, ending }: MerchantFindings): string {
+  if (kind === 'outdated')
+    return 'payoutd found meanwhile that the ledger lacks something more, so what the gateway answered before no longer counts'
   switch (ending) {
     case 'interrupted':
       return 'it was interrupted'
@@ -52,6 +58,12 @@ function whyOpen(ending: MerchantFindings['ending']): string {
     case 'silent':
       return 'the gateway did not answer many queries in a row, see payoutd doctor'
     case 'all-asked':
-      return 'the gateway did not answer about all payouts, or one of the accounts has no known order for a presence check. You can remove a former account that was never used from formerAccounts'
+      return `the gateway did not answer about all payouts, or ${isUnused ? noOrder(merchantId) : SOME_ACCOUNT}`
   }
 }
+
+const SOME_ACCOUNT =
+  'one of the accounts has no known order for a presence check. You can remove a former account that was never used from formerAccounts'
+
+const noOrder = (merchantId: string): string =>
+  `payoutd knows no order of it for a presence check. If you know that nothing was ever sent for it, run payoutd recover --nothing-lost --merchant ${merchantId}`

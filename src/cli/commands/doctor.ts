@@ -18,7 +18,7 @@ import { failoverChecks } from '../../doctor/postgres/failover.ts'
 import { snapshotChecks } from '../../doctor/postgres/snapshots.ts'
 import { stoppedSendingChecks } from '../../doctor/stopped-sending.ts'
 import { createGatewayClient } from '../../gateway/client.ts'
-import { accountIdsOf } from '../../gateway/dialect/account.ts'
+import { accountIdsOf, accountOf } from '../../gateway/dialect/account.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
 import { type Addresses, addressesOf } from '../../platform/dependency-fault.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
@@ -89,7 +89,11 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       })),
     ),
     ...stoppedSendingChecks(db),
-    ...accountChecks(db, accountIdsOf(config.merchants)),
+    ...accountChecks(
+      db,
+      accountIdsOf(config.merchants),
+      merchants.map((merchant) => ({ merchantId: merchant.merchantId, account: accountOf(merchant) })),
+    ),
     ...keptCallbackChecks(db, config.merchants),
     ...anomalyChecks(db),
     ...refusedMessageChecks(db),

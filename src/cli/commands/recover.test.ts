@@ -108,8 +108,12 @@ test('a gateway that does not answer leaves the merchant fenced, with exit code 
 /** Makes a process take its pipes for a terminal. */
 const TERMINAL = '--import=data:text/javascript,process.stdin.isTTY=true'
 
-test('the recovery also asks about payouts that another process stores while the recovery waits for the person or for the grace', async (t) => {
-  const { env: settings, client, ended, orderNo, codec } = await besideSandbox(t)
+const payouts = sql<object>`select from payouts`
+const setBack = sql<object>`
+  truncate payouts, payout_commands, payments, history, outbox, attempts, intake_offsets`
+
+test('the first run recovers what the database lost, which payoutd serve reads again meanwhile, and what another process stores while the recovery waits for the person or for the grace', async (t) => {
+  const { env: settings, db, client, ended, orderNo, codec } = await besideSandbox(t)
   const own = `q${randomBytes(4).toString('hex')}.`
   const env = { ...settings, ...QUICK, TOPIC_PREFIX: own, KAFKA_GROUP: own }
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
@@ -131,6 +135,11 @@ test('the recovery also asks about payouts that another process stores while the
     assert.equal((await client.apply(order, { mayStillSend: () => true })).kind, 'accepted')
     await ended(orderNo(payoutId))
   }
+  await sentElsewhere('lost')
+  const former = await startPayoutd(config, new Set(['intake']), silentLogger)
+  await eventually('it is taken in', async () => (await db.run(payouts, {})).length === 1)
+  await former.stop()
+  await db.run(setBack, {})
   const recovering = spawn(process.execPath, [TERMINAL, 'bin/payoutd.ts', 'recover', ...WHO], {
     env: { ...env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })
@@ -144,13 +153,13 @@ test('the recovery also asks about payouts that another process stores while the
   await says('Go on?')
   await sentElsewhere('while-asked')
   recovering.stdin.write('y\n')
-  await says('payoutd serve has to read 1 messages again')
+  await says('payoutd serve has to read 2 messages again')
   const serving = await startPayoutd(config, new Set(['intake']), silentLogger)
   t.after(() => serving.stop())
   await says('acme: waits until')
   await sentElsewhere('while-waiting')
   await over
-  assert.match(outcome, /^acme: payoutd queried all 2 payouts .* sending continues\n {2}2 paid\n$/, printed)
+  assert.match(outcome, /^acme: payoutd queried all 3 payouts .* sending continues\n {2}3 paid\n$/, printed)
 })
 
 test('a merchant in the ledger but not in the settings stays fenced; what was published of it is kept, and what nobody can ask about is counted', async (t) => {

@@ -22,6 +22,7 @@ import { onThisServer } from '../../operators/restore/one-server.ts'
 import { publishedBeyond } from '../../operators/restore/published-beyond.ts'
 import { type ReadBackDeps, readBackPublished } from '../../operators/restore/read-back-published.ts'
 import {
+  beginAgain,
   fence,
   findFence,
   listOpen,
@@ -168,15 +169,16 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
       ...{ by, reason, command: 'recover' },
     })
   const all = [...merchants.map(fencing), ...[...others, ...away].map(onlyFenced)]
-  const raised = await fence(db, all, { by, reason, leftOut: options.leaveOut ?? [] })
-  const fences = raised.filter(({ merchantId }) => merchants.some((each) => each.merchantId === merchantId))
-  note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
+  await fence(db, all, { by, reason, leftOut: options.leaveOut ?? [] })
+  note(`${merchants.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
   const besides = besidesText({ others, away })
   for (const line of besides) note(line)
   note(ONLY_IN_DATABASE)
   const waiting = { topic, ledger, signal }
   const ends = await endsOf(topic, config)
   if (!(await takenIn(ends, waiting))) return reportInterrupted()
+  const raised = await beginAgain(db, all)
+  const fences = raised.filter(({ merchantId }) => merchants.some((each) => each.merchantId === merchantId))
   // Read the messages of merchants outside the settings now, too: when they return, Kafka may no longer have them.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)

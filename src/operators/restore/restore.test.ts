@@ -353,7 +353,11 @@ describe('answers that a recovery received before the ledger was set back once m
       if (--left === 0) await failover(world)
       return world.client.query({ mchOrderNo })
     }
-    assert.deepEqual(await recover({ query }), { ending: 'all-asked', kind: 'open', counts: { untold: 1 } })
+    assert.deepEqual(await recover({ query }), {
+      ending: 'all-asked',
+      kind: 'outdated',
+      counts: { untold: 1 },
+    })
     assert.ok(await findFence(db, 'acme'))
     assert.equal((await recover()).kind, 'recovered')
   })
@@ -362,7 +366,7 @@ describe('answers that a recovery received before the ledger was set back once m
     const world = await restored(t)
     const raised = await world.raise()
     await failover(world)
-    assert.equal((await lowerAfterRestore(raised, WHO, world.ledger)).kind, 'open')
+    assert.equal((await lowerAfterRestore(raised, WHO, world.ledger)).kind, 'outdated')
     assert.equal((await world.recover()).kind, 'recovered')
   })
 
@@ -373,7 +377,7 @@ describe('answers that a recovery received before the ledger was set back once m
     await accept('waits')
     const evidence = { merchantId: 'acme', feeEstimate: 0n, by: 'payoutd', reason: 'the ledger was set back' }
     await db.run(raiseFence, evidence)
-    assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'open')
+    assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'outdated')
     assert.ok(await findFence(db, 'acme'))
   })
 

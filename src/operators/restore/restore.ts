@@ -17,6 +17,7 @@ import {
   beginRecovery,
   fenceOf,
   graceLeft,
+  isUnused,
   lockFence,
   noteRestored,
   takeFenceDown,
@@ -64,10 +65,11 @@ export function fence(
   const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
   return db.transaction('fence merchants', async (tx) => {
     const fences: BegunRecovery[] = []
-    for (const { merchantId, feeEstimate, settings } of sorted) {
+    for (const fencing of sorted) {
+      const { merchantId, feeEstimate } = fencing
       const [before] = await tx.run(fenceOf, { merchantId })
       await tx.run(raiseFence, { merchantId, feeEstimate, by, reason })
-      const raised = await tx.run(beginRecovery, { merchantId, settings: settings?.join(' ') ?? null })
+      const raised = await tx.run(beginRecovery, recoveryOf(fencing))
       fences.push(...raised)
       const change = { subjects: leftOut, before: before ?? null, after: raised[0] ?? null }
       await recordAct(tx, { command: 'recover', by, reason, merchantId, ...change })
@@ -75,6 +77,21 @@ export function fence(
     return fences
   })
 }
+
+/**
+ * The fences of these merchants as they stand now. Call it once intake has read the commands again: as it finds that the ledger
+ * lacks them, it begins a new round of every recovery.
+ */
+export async function beginAgain(db: Database, merchants: readonly Fencing[]): Promise<BegunRecovery[]> {
+  const fences: BegunRecovery[] = []
+  for (const fencing of merchants) fences.push(...(await db.run(beginRecovery, recoveryOf(fencing))))
+  return fences
+}
+
+const recoveryOf = ({ merchantId, settings }: Fencing) => ({
+  merchantId,
+  settings: settings?.join(' ') ?? null,
+})
 
 /** The fence of a merchant; null: it has none. */
 export const findFence = async (db: Database, merchantId: string): Promise<Fence | null> =>
@@ -131,7 +148,7 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
     // One more: the first pass may come before the presence check.
     passes: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)) + 1,
     betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
-    waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),
+    waiting: (after, limit) => db.run(unasked, { merchantId, round: raised.round, after, limit }),
     async ask(payoutId) {
       const [payout] = await db.run(payoutById, { merchantId, payoutId })
       if (!payout || payout.orderNo === null)
@@ -144,8 +161,14 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
   })
 }
 
-/** The result of a recovery. `open`: some queries remain, so the merchant stays fenced. */
-export type RestoreOutcome = { kind: 'recovered' | 'open'; findings: Findings }
+/**
+ * The result of a recovery. `open`: some queries remain, so the merchant stays fenced; `isUnused`: nothing shows that anything of
+ * it was ever sent, so that it may have no order to be asked about. `outdated`: meanwhile payoutd found the ledger to lack
+ * something more, so the answers no longer count.
+ */
+export type RestoreOutcome =
+  | { kind: 'recovered' | 'outdated'; findings: Findings }
+  | { kind: 'open'; isUnused: boolean; findings: Findings }
 
 /**
  * Takes the fence down if the gateway has answered about every payout on the list since payoutd last found the ledger to lack
@@ -156,12 +179,14 @@ export function lowerAfterRestore(
   who: Decided,
   ledger: Ledger,
 ): Promise<RestoreOutcome> {
-  return ledger.db.transaction('unfence merchant', async (tx) => {
+  return ledger.db.transaction('unfence merchant', async (tx): Promise<RestoreOutcome> => {
     await tx.run(lockFence, { merchantId })
     const [before] = await tx.run(fenceOf, { merchantId })
     const findings = await tx.run(tally, { merchantId })
     const isOther = before !== undefined && (before.round !== round || before.since !== since)
-    if (isOther || findings.some(({ found }) => found === null)) return { kind: 'open', findings }
+    if (isOther) return { kind: 'outdated', findings }
+    if (findings.some(({ found }) => found === null))
+      return { kind: 'open', isUnused: (await tx.run(isUnused, { merchantId })).length > 0, findings }
     const subjects = await cancelRequested(tx, merchantId, words(who), ledger)
     await tx.run(deleteList, { merchantId })
     await tx.run(takeFenceDown, { merchantId })

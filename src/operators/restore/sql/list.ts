@@ -46,10 +46,11 @@ export const countOpenPayouts = sql<ListedMerchant, { count: number }>`
   select count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen}`
 
-/** The next payouts on the list, after a payoutId, still to be asked about. */
-export const unasked = sql<ListedMerchant & { after: string; limit: number }, { payoutId: string }>`
+/** The next payouts on the list, after a payoutId, still to be asked about; none once another round has begun. */
+export const unasked = sql<Round & { after: string; limit: number }, { payoutId: string }>`
   select r.payout_id from ${listed}
-  where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and (r.found is null or r.round <> m.recovery_round)
+  where r.merchant_id = ${'merchantId'} and m.recovery_round = ${'round'} and r.payout_id > ${'after'}
+    and (r.found is null or r.round <> m.recovery_round)
   order by r.payout_id limit ${'limit'}`
 
 export const progress = sql<ListedMerchant, { listed: number; asked: number }>`
