@@ -346,6 +346,21 @@ test('if Kafka fails in the middle, no row is lost: the next run publishes the r
   )
 })
 
+test('if the disk is full, the error says what to do, and the next run publishes the rest', async () => {
+  const { commandsTopic, path, run } = await bench(rows(1, 2_500))
+  let calls = 0
+  commandsTopic.onPublish = () => {
+    if (++calls === 4) throw Object.assign(new Error('no space left on device, write'), { code: 'ENOSPC' })
+  }
+  await assert.rejects(run(), (error: Error) => {
+    assert.ok(error instanceof ExpectedFailure)
+    assert.match(error.message, /\(ENOSPC\)\. What it has published stays so: make room, and run the same/)
+    return error.message.includes(path)
+  })
+  assert.equal((await run()).kind, 'published')
+  assert.equal(new Set(commandsTopic.rowNumbers).size, 2_500)
+})
+
 test('a file whose topic was deleted and created again does not count as published, and is published whole', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   commandsTopic.topicId = async () => 'second'

@@ -76,11 +76,22 @@ export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<
     return await ingestLocked(request, deps)
   } catch (error) {
     if (deps.signal.aborted && error === deps.signal.reason) return { kind: 'stopped' }
-    throw error
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw NO_ROOM.has(code) ? unwritable(code, request.payroll.path, error) : error
   } finally {
     lock.release()
   }
 }
+
+/** Codes of Node's that only files have. */
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO'])
+
+const unwritable = (code: string, path: string, cause: unknown): ExpectedFailure =>
+  new ExpectedFailure(
+    `ingest cannot write its lists beside ${path}, or its progress (${code}). What it has published stays so: make room, and ` +
+      'run the same command again to continue',
+    { cause },
+  )
 
 async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
   const read = await check(request, deps)

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { accepted, standAt, testLedger } from '../../test/ledger.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import { cancelBatch } from '../operators/cancel-batch.ts'
-import { sql } from '../platform/postgres/postgres.ts'
+import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { checkPayroll } from './check-file.ts'
 import { compareWithBatch, isDoubtful, type Overlap } from './overlap.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
@@ -38,7 +38,12 @@ async function world(t: TestContext) {
       await accepted(ledger, config, commands)
       return commands
     },
-    async compare(rows: string[], partitions: { high: bigint } | null = null): Promise<Overlap> {
+    /** `meanwhile` happens once the batch is read, and the file is not. */
+    async compare(
+      rows: string[],
+      partitions: { high: bigint } | null = null,
+      meanwhile: () => Promise<unknown> = async () => undefined,
+    ): Promise<Overlap> {
       const payroll = await file(rows)
       const { summary, payable } = await checkPayroll(payroll, {
         onRefused: async () => undefined,
@@ -53,13 +58,23 @@ async function world(t: TestContext) {
           ends: end && { topic: topics.commands, partitions: [end] },
         },
         {
-          ...{ db, fingerprintKey: config.fingerprintKey, signal: new AbortController().signal },
+          db: beforeRows(db, meanwhile),
+          ...{ fingerprintKey: config.fingerprintKey, signal: new AbortController().signal },
           clock: { now: () => 0, monotonic: () => 4_000 * seconds++ },
         },
       )
     },
   }
 }
+
+/** A database that does this before it is asked about rows of a file. */
+const beforeRows = (db: Database, meanwhile: () => Promise<unknown>): Database => ({
+  ...db,
+  run: async (statement, values) => {
+    if (Object.hasOwn(values as object, 'named')) await meanwhile()
+    return db.run(statement, values)
+  },
+})
 
 const inWords = ({ kind: _, behind, cancelled: __, ...totals }: Overlap) => ({
   ...Object.fromEntries(
@@ -84,6 +99,19 @@ test('the comparison of a file with its batch is by who gets how much under whic
     ...{ batch: '4 of ₹1500', missing: '1 of ₹800', same: '1 of ₹100', changed: '2 of ₹601' },
     ...{ fresh: '1 of ₹800', behind: 0n },
   })
+})
+
+test('what ends or is taken in between the reading of the batch and that of the file is neither missing nor hides what is', async (t) => {
+  const { takeIn, compare, ledger } = await world(t)
+  const [first] = await takeIn([row('E1', 100), row('E2', 200)])
+  const failing = () => ledger.db.run(ends, { payoutId: first?.payoutId ?? '', state: 'failed' })
+  const whole = await compare([row('E1', 100), row('E2', 200), row('E3', 400)], null, failing)
+  assert.deepEqual([whole.missing, isDoubtful(whole)], [{ rows: 0, amount: 0n }, false])
+
+  await takeIn([row('E9', 900, '5010012347777')])
+  const arriving = () => takeIn([row('E3', 400)])
+  const lacking = await compare([row('E2', 200), row('E3', 400), row('E4', 800)], null, arriving)
+  assert.deepEqual([lacking.missing, isDoubtful(lacking)], [{ rows: 1, amount: 90_000n }, true])
 })
 
 test('a payout that ended unpaid is not missing', async (t) => {

@@ -63,25 +63,28 @@ export async function compareWithBatch(
   const behind = ends === null ? 0n : await untilTakenIn(ends, deps)
   const { db, fingerprintKey, signal } = deps
   const { merchantId, batchId } = payroll.batch
-  let isThere = false
-  let batch = NOTHING
+  let [batch, taken, upTo] = [NOTHING, 0, '']
   for await (const [page] of pages((page) => db.run(pageOfTakenIn, { merchantId, batchId, ...page }))) {
-    isThere = true
     batch = plus(batch, page?.openRows, page?.openAmount)
+    taken += page?.rows ?? 0
+    upTo = page?.last ?? upTo
   }
-  let [same, changed, open] = [NOTHING, NOTHING, NOTHING]
-  for await (const commands of isThere ? payableOf(payroll, payable) : []) {
+  let [same, changed, open, found] = [NOTHING, NOTHING, NOTHING, 0]
+  for await (const commands of upTo === '' ? [] : payableOf(payroll, payable)) {
     signal.throwIfAborted()
     const [some] = await db.run(overlapOf, {
-      merchantId,
+      ...{ merchantId, upTo },
       named: commands.map((command) => ({ ...command, fingerprint: fingerprint(command, fingerprintKey) })),
     })
     same = plus(same, some?.sameRows, some?.sameAmount)
     changed = plus(changed, some?.otherRows, some?.otherAmount)
     open = plus(open, some?.openRows, some?.openAmount)
+    found += some?.takenRows ?? 0
   }
   const known = plus(same, changed.rows, changed.amount)
-  const [missing, fresh] = [minus(batch, open), minus(totals, known)]
+  // A payout that ends between the two readings counts as open in the first one alone.
+  const missing = found < taken && open.rows < batch.rows ? minus(batch, open) : NOTHING
+  const fresh = minus(totals, known)
   const [cancelled] = await db.run(cancelledBatches, { batches: [{ merchantId, batchId }] })
   return {
     kind: 'compared',

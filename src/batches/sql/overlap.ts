@@ -23,15 +23,21 @@ export const pageOfTakenIn = sql<
 
 /**
  * For these payoutIds, with who gets how much as a fingerprint: the rows that were accepted as the same payment and as another
- * one, in amounts of the file; and the accepted payouts under these ids that are paid or may yet be.
+ * one, in amounts of the file; and, of the payouts up to `upTo` under these ids, how many there are, and those that are paid or
+ * may yet be.
  */
 export const overlapOf = sql<
-  { merchantId: string; named: readonly { payoutId: string; amount: Paise; fingerprint: Buffer }[] },
+  {
+    merchantId: string
+    upTo: string
+    named: readonly { payoutId: string; amount: Paise; fingerprint: Buffer }[]
+  },
   {
     sameRows: number
     sameAmount: Paise
     otherRows: number
     otherAmount: Paise
+    takenRows: number
     openRows: number
     openAmount: Paise
   }
@@ -41,14 +47,15 @@ export const overlapOf = sql<
     ${sumOfPaise('given', 'is_same')} as same_amount,
     count(*) filter (where not is_same)::int as other_rows,
     ${sumOfPaise('given', 'not is_same')} as other_amount,
-    count(*) filter (where not is_unpaid)::int as open_rows,
-    ${sumOfPaise('taken', 'not is_unpaid')} as open_amount
+    count(*) filter (where is_earlier)::int as taken_rows,
+    count(*) filter (where is_earlier and not is_unpaid)::int as open_rows,
+    ${sumOfPaise('taken', 'is_earlier and not is_unpaid')} as open_amount
   from (
-    select named.amount as given, p.amount as taken, p.is_unpaid,
+    select named.amount as given, p.amount as taken, p.is_unpaid, p.seq <= ${'upTo'}::bigint as is_earlier,
       p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
     from ${{ rows: 'named', columns: { payoutId: 'text', amount: 'bigint', fingerprint: 'bytea' } }} named
     cross join lateral (
-      select amount, ${isUnpaid} as is_unpaid from payouts p
+      select seq, amount, ${isUnpaid} as is_unpaid from payouts p
       where p.merchant_id = ${'merchantId'} and p.payout_id = named.payout_id
       offset 0
     ) p
