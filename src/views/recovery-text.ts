@@ -49,7 +49,7 @@ const inWords = (found: string | null): string =>
 
 function whyOpen({ merchantId, kind, isUnused, ending }: MerchantFindings): string {
   if (kind === 'outdated')
-    return 'payoutd found meanwhile that the ledger lacks something more, so what the gateway answered before no longer counts'
+    return 'what the gateway answered before no longer counts, because payoutd found meanwhile that the ledger lacks something more, or the gateway reported an order that it had not had'
   switch (ending) {
     case 'interrupted':
       return 'it was interrupted'

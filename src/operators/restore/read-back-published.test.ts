@@ -267,7 +267,7 @@ test('that result is published once, however often payoutd asks the gateway', as
     await lost.db.run(otherRound, {})
     return { ...answer, report: { ...answer.report, mchOrderNo, utr: null } }
   })
-  assert.equal(kind, 'open')
+  assert.equal(kind, 'outdated')
   await lost.recover(published)
   assert.deepEqual(await lost.published(), ['PayoutResult v3 PAID'])
 })

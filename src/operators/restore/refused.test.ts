@@ -139,7 +139,7 @@ test('when the gateway reports an order that it did not have, and whose payout w
   await lost.readAgain()
   await lost.read('other')
   const asked = async () => void (await lost.callBack())
-  await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+  await assert.rejects(lost.recover([], ABSENT, { asked }), /'outdated'.*'recovered'/s)
   // The other payout is a duplicate of this one, which may be paid.
   assert.deepEqual(await lost.now(), ['held 1 0', 'rejected 1 0'])
 })
@@ -149,7 +149,7 @@ test('when the gateway reports an order that it did not have a moment ago, every
   await lost.send()
   await lost.read('other')
   const asked = async () => void (await lost.callBack())
-  await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+  await assert.rejects(lost.recover([], ABSENT, { asked }), /'outdated'.*'recovered'/s)
   assert.deepEqual(await lost.now(), ['held 1 0', 'paid 4 1'])
 })
 
@@ -159,7 +159,7 @@ for (const status of ['failed', 'processing'] as const)
     await lost.send()
     await lost.read('other')
     const asked = async () => void (await lost.answer(status))
-    await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+    await assert.rejects(lost.recover([], ABSENT, { asked }), /'outdated'.*'recovered'/s)
     assert.deepEqual(await lost.now(), ['held 1 0', 'processing 3 1'])
   })
 

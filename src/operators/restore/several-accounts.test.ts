@@ -111,7 +111,7 @@ test('settings that are adopted during a recovery make it ask anew, because nobo
   const { askBy, adopt, state, sentTo } = await twoAccounts(t, LOST)
   const takeDown = await askBy(CURRENT)
   await adopt(FORMER)
-  assert.equal(await takeDown(), 'open')
+  assert.equal(await takeDown(), 'outdated')
   const takeDownAgain = await askBy(FORMER, CURRENT)
   assert.deepEqual(await state(), ['processing', null])
   assert.equal(await takeDownAgain(), 'recovered')
@@ -125,7 +125,7 @@ test('an account that joins the settings after a recovery was interrupted is ask
   assert.equal(asked(), 1)
   await askBy(CURRENT, FORMER)
   assert.deepEqual(await state(), ['processing', null])
-  assert.equal(await takeDown(), 'open')
+  assert.equal(await takeDown(), 'outdated')
 })
 
 for (const state of ['submitting', 'unknown'] as const) {
