@@ -1,7 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
 import { end } from '../devkit/local/servers/server.ts'
@@ -9,10 +7,11 @@ import { connectDatabase, sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { IMPLEMENTATIONS } from './implementations.ts'
 import { openLoad } from './load.ts'
+import { merchantsFile } from './merchants.ts'
 import { openObserver } from './observe.ts'
 import { keepResults } from './results.ts'
 import { type BenchServers, onFreshServers } from './servers.ts'
-import { GATEWAY, MERCHANT_ID } from './settings.ts'
+import { MERCHANT_ID } from './settings.ts'
 import { percentile } from './statistics.ts'
 import { openTestbed } from './testbed.ts'
 
@@ -80,7 +79,10 @@ async function measure(
   const { config, sandbox, env } = testbed
   await IMPLEMENTATIONS.payoutd.prepare(testbed)
   const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
-  const merchants = await merchantsFile(servers, env, gateway.url)
+  const merchants = await merchantsFile(servers.data, [
+    { id: MERCHANT_ID, baseUrl: env.GATEWAY_BASE_URL },
+    { id: HANGING, baseUrl: gateway.url },
+  ])
   const [worker] = await IMPLEMENTATIONS.payoutd.start((args, more) =>
     testbed.spawn(args, { ...more, ...merchants }),
   )
@@ -88,7 +90,7 @@ async function measure(
   const other = await openLoad(config, false, servers.log)
   const observer = await openObserver(config, servers.log)
   if (backlog > 0) {
-    const hanging = await openLoad(config, false, servers.log, HANGING)
+    const hanging = await openLoad(config, false, servers.log, [HANGING])
     await hanging.backlog(backlog + open)
     await hanging.close()
     while (((await db.run(states, {})).find(({ state }) => state === 'queued')?.count ?? 0) < backlog + open)
@@ -134,16 +136,4 @@ async function hangingGateway() {
     },
     close: () => server.close(),
   }
-}
-
-async function merchantsFile(servers: BenchServers, env: Record<string, string>, hangingUrl: string) {
-  const same = { mchId: GATEWAY.mchId, key: 'env:GATEWAY_KEY', dialect: 'sandbox', maxInFlight: IN_FLIGHT }
-  const merchants = [
-    { id: MERCHANT_ID, baseUrl: env.GATEWAY_BASE_URL, ...same },
-    { id: HANGING, baseUrl: hangingUrl, ...same },
-  ]
-  await mkdir(servers.data, { recursive: true })
-  const file = path.join(servers.data, 'merchants.json')
-  await writeFile(file, JSON.stringify({ merchants }))
-  return { MERCHANTS_FILE: file }
 }

@@ -20,12 +20,15 @@ export interface Load {
   close(): Promise<void>
 }
 
-/** Publishes commands to the topic of `config`. With `tail`, 5 % of them to accounts that answer 300 ms late. */
+/**
+ * Publishes commands to the topic of `config`, of these merchants in turn. With `tail`, 5 % of them to accounts that answer 300 ms
+ * late.
+ */
 export async function openLoad(
   config: Config,
   tail: boolean,
   log: Logger,
-  merchantId = MERCHANT_ID,
+  merchantIds: readonly string[] = [MERCHANT_ID],
 ): Promise<Load> {
   const topics = topicNames(config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
@@ -34,13 +37,13 @@ export async function openLoad(
   let made = 0
 
   async function publish(count: number, sent: Map<string, number>): Promise<void> {
-    const commands = Array.from({ length: count }, () => command(made++, tail, merchantId))
+    const commands = Array.from({ length: count }, () => command(made++, tail, merchantIds))
     const at = systemClock.now()
     for (const { payoutId } of commands) sent.set(payoutId, at)
     await publisher.publish(
       commands.map((each) => ({
         topic: topics.commands,
-        key: payoutKey({ merchantId, payoutId: each.payoutId }),
+        key: payoutKey(each),
         value: encode(each),
       })),
     )
@@ -70,11 +73,11 @@ export async function openLoad(
 /** The sandbox answers for these accounts 3 tenths of a second late (devkit/sandbox/README.md, "Magic accounts"). */
 const LATE_ACCOUNT = '999900001003'
 
-function command(n: number, tail: boolean, merchantId: string) {
+function command(n: number, tail: boolean, merchantIds: readonly string[]) {
   const late = tail && n % 20 === 0
   return {
     payoutId: `pay-${String(n).padStart(7, '0')}`,
-    merchantId,
+    merchantId: merchantIds[n % merchantIds.length] ?? MERCHANT_ID,
     amount: BigInt(1_000 + (n % 5_000)) * 100n,
     accountName: 'Asha Menon',
     accountNo: `${late ? LATE_ACCOUNT : '501001234567'}${String(n).padStart(7, '0')}`,

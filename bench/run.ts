@@ -1,12 +1,12 @@
 import path from 'node:path'
-import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { end } from '../devkit/local/servers/server.ts'
 import { topicNames } from '../src/messages/topics.ts'
 import { countDatabaseWork, topicBytes } from './costs.ts'
+import { type Cpu, cpuOf, cpuPer10000 } from './cpu.ts'
 import { type Implementation, implementationOf } from './implementations.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
-import { cpuSeconds, peakMemoryMb, readsAndWrites } from './processes.ts'
+import { peakMemoryMb, readsAndWrites } from './processes.ts'
 import type { BenchServers } from './servers.ts'
 import { type BenchSettings, STEADY } from './settings.ts'
 import { percentile, sum } from './statistics.ts'
@@ -22,7 +22,7 @@ export type Measurement = {
   /** From the first event to the last result of the backlog. */
   payoutsPerSecond: number
   /** CPU seconds per 10,000 payouts of the backlog, from the worker being up to the last result. */
-  cpu: { worker: number; postgres: number; kafka: number; sandbox: number }
+  cpu: Cpu
   /** Of the largest worker process, from its start to its end. */
   peakMemoryMb: number
   /** Results published more than once, which is allowed. */
@@ -81,7 +81,7 @@ async function measure(
   const databaseWork = await countDatabaseWork(config.databaseUrl)
   const calls = sum(pids.map(readsAndWrites))
   await observer.results(backlog.size)
-  const cpu = per10000(difference(cpuOf(workers, sandbox, servers), before), backlog.size)
+  const cpu = cpuPer10000(before, cpuOf(workers, sandbox, servers), backlog.size)
   const perPayout = (count: number) => count / backlog.size
   const callsEach = perPayout(sum(pids.map(readsAndWrites)) - calls)
   const { rows, ...work } = await databaseWork()
@@ -135,26 +135,6 @@ async function measure(
     }),
   }
 }
-
-type Cpu = Measurement['cpu']
-
-function cpuOf(workers: ServerProcess[], sandbox: ServerProcess, { stack }: BenchServers): Cpu {
-  return {
-    worker: workers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
-    postgres: cpuSeconds(stack.pids.postgres ?? 0),
-    kafka: cpuSeconds(stack.pids.kafka ?? 0),
-    sandbox: cpuSeconds(sandbox.pid),
-  }
-}
-
-const map = (cpu: Cpu, change: (seconds: number, of: keyof Cpu) => number): Cpu => ({
-  worker: change(cpu.worker, 'worker'),
-  postgres: change(cpu.postgres, 'postgres'),
-  kafka: change(cpu.kafka, 'kafka'),
-  sandbox: change(cpu.sandbox, 'sandbox'),
-})
-const difference = (after: Cpu, before: Cpu) => map(after, (seconds, of) => seconds - before[of])
-const per10000 = (cpu: Cpu, payouts: number) => map(cpu, (seconds) => (seconds / payouts) * 10_000)
 
 const callbackToResult = ({ calledBackAt, resultAt }: Observed) => resultAt - calledBackAt
 const commandToApply = ({ payoutId, appliedAt }: Observed, sent: Sent) =>
