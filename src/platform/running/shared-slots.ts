@@ -35,9 +35,13 @@ export class SharedSlots {
 
   /** How many more this owner may take now. */
   room(owner: string): number {
+    return this.#held.has(owner) ? Math.max(this.ownRoom(owner), this.roomWithin(owner)) : 0
+  }
+
+  /** The same without the one beyond the number of slots. */
+  roomWithin(owner: string): number {
     if (!this.#held.has(owner)) return 0
-    const shared = Math.max(0, this.#size - this.#used)
-    return Math.max(this.ownRoom(owner), this.#reserved(owner) + shared)
+    return this.#reserved(owner) + Math.max(0, this.#size - this.#used)
   }
 
   /** How many of them it takes whatever the others hold. */

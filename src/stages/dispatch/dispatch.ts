@@ -61,6 +61,13 @@ const LARGEST_WAVE = 64
  */
 const MOST_CLAIMS = 3
 const MOST_CLAIMS_IN_VAIN = 1
+/**
+ * Where many merchants have payouts to send, each sends so many at a time, and then others do: a claim of one payout, with its answer
+ * and its callback, takes as many statements as a claim of several.
+ */
+const LEAST_SHARE = 8
+/** How long a merchant without a call waits for a slot that others give back, before it makes one call beyond the slots. */
+const BEYOND_AFTER_MS = 500
 const BUSY_MS = 2
 /**
  * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
@@ -68,6 +75,8 @@ const BUSY_MS = 2
  */
 const LOOK_EVERY_MS = 40
 const LOOK_SELDOM_MS = 250
+/** After a look it waits for so many times as long as that took, and LOOK_SELDOM_MS at most. */
+const LOOK_PAUSE = 10
 const SELDOM_AFTER_MS = 2_000
 /** How long a merchant rests after a claim that takes nothing: longer after each. After a locked row it begins with BUSY_MS. */
 const REST_FIRST_MS = 40
@@ -125,18 +134,22 @@ export class Dispatch {
     const { clock, ledger, senders, inFlight } = this.#deps
     if (clock.monotonic() >= this.#lookAt) {
       this.#isToLook = false
+      const began = clock.monotonic()
       const found = await ledger.db.run(merchantsWithWork, {})
       const now = clock.monotonic()
       if (found.length > 0) this.#foundAt = now
-      const everyMs = now - this.#foundAt > SELDOM_AFTER_MS ? LOOK_SELDOM_MS : LOOK_EVERY_MS
+      const oftenMs = Math.max(LOOK_EVERY_MS, LOOK_PAUSE * (now - began))
+      const everyMs =
+        now - this.#foundAt > SELDOM_AFTER_MS ? LOOK_SELDOM_MS : Math.min(LOOK_SELDOM_MS, oftenMs)
       this.#lookAt = this.#isToLook ? now : now + everyMs
       this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }
     const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
-    this.#share = Math.ceil(inFlight / Math.max(1, sharing.length))
+    this.#share = Math.max(LEAST_SHARE, Math.ceil(inFlight / Math.max(1, sharing.length)))
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
       if (this.#roomOf(merchantId, turn) > 0) this.#beginWave(merchantId, turn)
+      else turn.waitsSince ??= clock.monotonic()
     }
     const next = Math.min(
       this.#lookAt,
@@ -171,7 +184,9 @@ export class Dispatch {
   /** How many payouts the next claim of a merchant may take; 0: so few that it waits for more. */
   #roomOf(merchantId: string, turn: DispatchTurn): number {
     const held = this.#slots.held(merchantId)
-    const room = Math.min(this.#slots.room(merchantId), this.#share - held)
+    const waitedMs = turn.waitsSince === null ? 0 : this.#deps.clock.monotonic() - turn.waitsSince
+    const beyond = held === 0 && waitedMs >= BEYOND_AFTER_MS ? 1 : 0
+    const room = Math.min(Math.max(this.#slots.roomWithin(merchantId), beyond), this.#share - held)
     if (room < Math.min(REFILL, Math.ceil((held + room) / 2))) return 0
     const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
     return Math.max(0, Math.min(room, most, LARGEST_WAVE))
@@ -179,15 +194,19 @@ export class Dispatch {
 
   /**
    * Takes the slots once the claim begins, and before it knows how many payouts there are: hundreds of claims may wait for each
-   * other, and another claim may be under way.
+   * other, and another claim may be under way. Then it is the others' turn first.
    */
   #beginWave(merchantId: string, turn: DispatchTurn): void {
     turn.claiming = true
+    this.#active.delete(merchantId)
+    this.#active.set(merchantId, turn)
     const claims = turn.isInVain ? this.#claimsInVain : this.#claims
     claims.run(async () => {
       const atMost = this.#roomOf(merchantId, turn)
       try {
-        if (atMost > 0) await this.#wave(merchantId, turn, atMost)
+        if (atMost === 0) return
+        turn.waitsSince = null
+        await this.#wave(merchantId, turn, atMost)
       } finally {
         turn.claiming = false
       }
@@ -391,8 +410,10 @@ type DispatchTurn = {
   failures: number
   /** Claims in a row that took nothing: the gate was closed, the balance was short, or another process had the payouts. */
   takenNothing: number
-  /** Whether its last claim took something. If not, the merchant uses only slots of its own, and has no part in the share. */
+  /** Unless its last claim took nothing. Otherwise the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
+  /** Since when there is no slot for it; null: there was one for its last claim. */
+  waitsSince: number | null
   /** Its last claim took nothing, although payouts wait and no other process was claiming them. */
   isInVain: boolean
   /** Its last claim took less than it could: nothing waits until a look finds some. */
@@ -402,8 +423,8 @@ type DispatchTurn = {
 }
 
 const newTurn = () => ({
-  ...{ claiming: false, failures: 0, takenNothing: 0 },
-  ...{ takes: false, isInVain: false, isEmpty: false, restUntil: 0 },
+  ...{ claiming: false, failures: 0, takenNothing: 0, takes: true, waitsSince: null },
+  ...{ isInVain: false, isEmpty: false, restUntil: 0 },
 })
 
 const isEmpty = (

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { accepted, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { pauseMerchant } from '../../operators/pause.ts'
@@ -21,17 +22,23 @@ const claimed = () => new Promise((resolve) => setImmediate(resolve))
 /**
  * Dispatch of acme, whose claims take all that they may and whose gateway never answers, beside others, idle0 and so on, whose claims take
  * nothing. `claims` are the claims made; `row` stands for a change in the row of idle0; `isSlow` makes their claims last for ever;
- * `isAway` means that acme has nothing to send.
+ * `isAway` means that acme has nothing to send; with `allSend` the others' claims take all that they may, too.
  */
 function beside(others = 60) {
   const idle = Array.from({ length: others }, (_, i) => `idle${i}`)
   const claims: { merchantId: string; atMost: number }[] = []
-  const state = { now: 0, row: 0, isSlow: false, isAway: false }
+  const state = { now: 0, row: 0, isSlow: false, isAway: false, allSend: false }
+  let answer = Promise.withResolvers<ApplyAnswer>()
+  const answerAll = () => {
+    answer.resolve({ kind: 'not-sent', reason: 'refused', exchange: {} })
+    answer = Promise.withResolvers()
+  }
   const claim = async (_: unknown, { merchantId, atMost }: ClaimOptions): Promise<Claim> => {
     claims.push({ merchantId, atMost })
     const funds = { warmUp: 9 } as MerchantPace
     if (merchantId !== 'acme' && state.isSlow) return Promise.withResolvers<Claim>().promise
-    if (merchantId !== 'acme') return { wave: [], aside: [], gate: closed('rate'), funds, shortOf: null }
+    if (merchantId !== 'acme' && !state.allSend)
+      return { wave: [], aside: [], gate: closed('rate'), funds, shortOf: null }
     const wave = Array.from({ length: atMost }, (_, i) => ({
       payout: { merchantId, payoutId: `p${claims.length}-${i}`, attempt: 1, dueAt: 0 } as Payout,
       details: {} as never,
@@ -53,7 +60,7 @@ function beside(others = 60) {
     account: {},
     leaseMs: 60_000,
     sendTimeoutMs: 1_000,
-    apply: () => Promise.withResolvers().promise,
+    apply: () => answer.promise,
   }
   const metrics = new Metrics()
   const dispatch = new Dispatch({
@@ -61,7 +68,7 @@ function beside(others = 60) {
       claim,
       maySend: () => true,
       decisions: DECISIONS,
-      ledger: { db: { run } },
+      ledger: { db: { run, transaction: async () => ({ losses: new Map(), decisions: [] }) } },
       queryPolicies: new Map(),
     },
     senders: new Map(['acme', ...idle].map((merchantId) => [merchantId, sender as unknown as Sender])),
@@ -79,20 +86,19 @@ function beside(others = 60) {
   }
   const sent = () =>
     claims.reduce((all, { merchantId, atMost }) => (merchantId === 'acme' ? all + atMost : all), 0)
-  return { claims, state, pass, sent }
+  return { claims, state, pass, sent, answerAll }
 }
 
 test('merchants that send nothing take no slot from one that sends', async () => {
   const others = 60
   const { claims, pass, sent } = beside(others)
   await pass(100)
-  const [theirs, its] = [false, true].map((isIts) =>
-    claims.filter((each) => (each.merchantId === 'acme') === isIts),
-  )
-  assert.ok(theirs?.every(({ atMost }) => atMost === 1))
+  const ofIdle = claims.filter(({ merchantId }) => merchantId === 'idle7').map(({ atMost }) => atMost)
+  assert.ok(ofIdle.length > 1 && ofIdle.slice(1).every((atMost) => atMost === 1), `${ofIdle}`)
   // Slots reserved for the others stay free, and a wave begins with 16 slots.
   assert.ok(sent() > IN_FLIGHT - others - 16, `${sent()} sent`)
-  assert.ok(its && its.length <= 6, `${its?.length} claims`)
+  const its = claims.filter(({ merchantId }) => merchantId === 'acme')
+  assert.ok(its.length <= 6, `${its.length} claims`)
 })
 
 test('dispatch claims ever more rarely from a merchant whose claims take nothing, and at once when its row has changed', async () => {
@@ -115,6 +121,31 @@ test('merchants whose claims take nothing keep no claim and no slot from another
   state.isAway = false
   await pass(100)
   assert.ok(sent() > IN_FLIGHT - 32, `${sent()} sent`)
+})
+
+test('of many merchants with payouts to send, some send several at a time, and then others do', async () => {
+  const { claims, state, pass, answerAll } = beside(300)
+  state.allSend = true
+  await pass(400)
+  assert.ok(claims.length >= 24 && claims.every(({ atMost }) => atMost === 8), `${claims.length} claims`)
+  assert.ok(claims.length * 8 <= IN_FLIGHT)
+  const first = new Set(claims.map(({ merchantId }) => merchantId))
+  assert.equal(first.size, claims.length)
+  answerAll()
+  await pass(100)
+  const next = claims.slice(first.size)
+  assert.ok(next.length >= 24 && next.every(({ merchantId }) => !first.has(merchantId)))
+})
+
+test('a merchant without a call makes one beyond the slots, if others keep all of them for half a second', async () => {
+  const { claims, state, pass } = beside(300)
+  state.allSend = true
+  await pass(400)
+  const before = claims.length
+  await pass(400)
+  const later = claims.slice(before)
+  assert.equal(later.length, 301 - before)
+  assert.ok(later.every(({ atMost }) => atMost === 1))
 })
 
 test('a merchant that is paused or fenced has nothing to send', async (t) => {
