@@ -12,7 +12,8 @@ const RESERVED = 1 / 4
 export class SharedSlots {
   readonly #running: Slots
   readonly #size: number
-  readonly #own: number
+  /** How many slots each owner has to itself. */
+  readonly own: number
   readonly #held: Map<string, number>
   /** Slots that are held, or kept free for their owner. */
   #used: number
@@ -21,8 +22,8 @@ export class SharedSlots {
     this.#running = new Slots(Number.POSITIVE_INFINITY, log)
     this.#held = new Map([...owners].map((owner) => [owner, 0]))
     this.#size = size
-    this.#own = Math.floor((size * RESERVED) / Math.max(1, this.#held.size))
-    this.#used = this.#own * this.#held.size
+    this.own = Math.floor((size * RESERVED) / Math.max(1, this.#held.size))
+    this.#used = this.own * this.#held.size
   }
 
   get owners(): string[] {
@@ -50,14 +51,14 @@ export class SharedSlots {
   }
 
   #reserved(owner: string): number {
-    return Math.max(0, this.#own - this.held(owner))
+    return Math.max(0, this.own - this.held(owner))
   }
 
   /** Holds `count` slots, for tasks not found yet, until they are given back. */
   take(owner: string, count: number): void {
     const before = this.held(owner)
     this.#held.set(owner, before + count)
-    this.#used += Math.max(before + count, this.#own) - Math.max(before, this.#own)
+    this.#used += Math.max(before + count, this.own) - Math.max(before, this.own)
   }
 
   giveBack(owner: string, count: number): void {

@@ -19,7 +19,7 @@ import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
 import type { Aside, OpenedDetails } from './claim-candidates.ts'
-import { canChangePace, type PaceLimits } from './merchant-gate.ts'
+import { canChangePace, type Gate, type PaceLimits } from './merchant-gate.ts'
 import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
 import { RefusedClaims } from './refused-claims.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
@@ -66,8 +66,11 @@ const MOST_CLAIMS_IN_VAIN = 1
  * and its callback, takes as many statements as a claim of several.
  */
 const LEAST_SHARE = 8
-/** How long a merchant without a call waits for a slot that others give back, before it makes one call beyond the slots. */
-const BEYOND_AFTER_MS = 500
+/**
+ * While others keep so many slots that there is no room for a wave, so many merchants without a call may make one each, if need be
+ * beyond the slots: calls of a gateway that hangs keep theirs for long.
+ */
+const MOST_SINGLES = 16
 const BUSY_MS = 2
 /**
  * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
@@ -82,6 +85,8 @@ const SELDOM_AFTER_MS = 2_000
 const REST_FIRST_MS = 40
 const REST_LONGEST_MS = 1_000
 const SHORT_TOLD_EVERY_MS = 60_000
+/** Why a claim takes nothing although another one soon may: no claim in vain. */
+const SOON_OPEN: ReadonlySet<Gate['closed']> = new Set(['locked', 'in-flight', 'rate'])
 
 const OTHERS = {
   'other-settings':
@@ -112,6 +117,8 @@ export class Dispatch {
   readonly #active = new Map<string, DispatchTurn>()
   /** The most slots of one merchant, while others send, too. */
   #share = 0
+  /** Merchants that make a single call for want of room. */
+  #singles = 0
   #lookAt = 0
   #foundAt = 0
   #isToLook = false
@@ -146,10 +153,16 @@ export class Dispatch {
     }
     const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
     this.#share = Math.max(LEAST_SHARE, Math.ceil(inFlight / Math.max(1, sharing.length)))
+    this.#singles = sharing.filter(
+      ([merchantId, { isSingle, claiming }]) => isSingle && (claiming || this.#holds(merchantId)),
+    ).length
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
-      if (this.#roomOf(merchantId, turn) > 0) this.#beginWave(merchantId, turn)
-      else turn.waitsSince ??= clock.monotonic()
+      const atMost = this.#roomOf(merchantId, turn)
+      if (atMost === 0) continue
+      turn.isSingle = turn.takes && atMost === 1
+      if (turn.isSingle) this.#singles++
+      this.#beginWave(merchantId, turn)
     }
     const next = Math.min(
       this.#lookAt,
@@ -184,12 +197,17 @@ export class Dispatch {
   /** How many payouts the next claim of a merchant may take; 0: so few that it waits for more. */
   #roomOf(merchantId: string, turn: DispatchTurn): number {
     const held = this.#slots.held(merchantId)
-    const waitedMs = turn.waitsSince === null ? 0 : this.#deps.clock.monotonic() - turn.waitsSince
-    const beyond = held === 0 && waitedMs >= BEYOND_AFTER_MS ? 1 : 0
-    const room = Math.min(Math.max(this.#slots.roomWithin(merchantId), beyond), this.#share - held)
-    if (room < Math.min(REFILL, Math.ceil((held + room) / 2))) return 0
-    const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
-    return Math.max(0, Math.min(room, most, LARGEST_WAVE))
+    const room = Math.min(this.#slots.roomWithin(merchantId), this.#share - held)
+    if (!turn.takes)
+      return Math.min(Math.max(room, held === 0 ? 1 : 0), Math.max(1, this.#slots.ownRoom(merchantId)))
+    const { own } = this.#slots
+    const least =
+      held > 0
+        ? Math.min(REFILL, Math.ceil((held + room) / 2))
+        : Math.min(REFILL, Math.ceil(Math.min(this.#share, this.#deps.inFlight) / 2), own || REFILL)
+    const maySingle = turn.claiming ? turn.isSingle : this.#singles < MOST_SINGLES
+    if (room >= least) return Math.min(room, LARGEST_WAVE)
+    return held === 0 && maySingle ? 1 : 0
   }
 
   /**
@@ -204,9 +222,7 @@ export class Dispatch {
     claims.run(async () => {
       const atMost = this.#roomOf(merchantId, turn)
       try {
-        if (atMost === 0) return
-        turn.waitsSince = null
-        await this.#wave(merchantId, turn, atMost)
+        if (atMost > 0) await this.#wave(merchantId, turn, atMost)
       } finally {
         turn.claiming = false
       }
@@ -239,7 +255,7 @@ export class Dispatch {
     turn.takes = taken > 0
     turn.takenNothing = taken > 0 ? 0 : turn.takenNothing + 1
     turn.isEmpty = isEmpty(claimed, taken, terms)
-    turn.isInVain = taken === 0 && !turn.isEmpty && claimed.gate.closed !== 'locked'
+    turn.isInVain = taken === 0 && !turn.isEmpty && !SOON_OPEN.has(claimed.gate.closed)
     if (turn.isEmpty) turn.restUntil = clock.monotonic() + REST_LONGEST_MS
     if (taken > 0 || turn.isEmpty) return
     const firstMs = claimed.gate.closed === 'locked' ? BUSY_MS : REST_FIRST_MS
@@ -412,9 +428,9 @@ type DispatchTurn = {
   takenNothing: number
   /** Unless its last claim took nothing. Otherwise the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
-  /** Since when there is no slot for it; null: there was one for its last claim. */
-  waitsSince: number | null
-  /** Its last claim took nothing, although payouts wait and no other process was claiming them. */
+  /** When its last claim began, there was no room for more than one call. */
+  isSingle: boolean
+  /** Its last claim took nothing although payouts wait, and the next one will hardly take more. */
   isInVain: boolean
   /** Its last claim took less than it could: nothing waits until a look finds some. */
   isEmpty: boolean
@@ -423,7 +439,7 @@ type DispatchTurn = {
 }
 
 const newTurn = () => ({
-  ...{ claiming: false, failures: 0, takenNothing: 0, takes: true, waitsSince: null },
+  ...{ claiming: false, failures: 0, takenNothing: 0, takes: true, isSingle: false },
   ...{ isInVain: false, isEmpty: false, restUntil: 0 },
 })
 
