@@ -216,13 +216,14 @@ export class Dispatch {
    */
   #beginWave(merchantId: string, turn: DispatchTurn): void {
     turn.claiming = true
-    this.#active.delete(merchantId)
-    this.#active.set(merchantId, turn)
     const claims = turn.isInVain ? this.#claimsInVain : this.#claims
     claims.run(async () => {
       const atMost = this.#roomOf(merchantId, turn)
       try {
-        if (atMost > 0) await this.#wave(merchantId, turn, atMost)
+        if (atMost === 0) return
+        this.#active.delete(merchantId)
+        this.#active.set(merchantId, turn)
+        await this.#wave(merchantId, turn, atMost)
       } finally {
         turn.claiming = false
       }
