@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { watchServer } from '../ledger/failover-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { demandOwnTopics } from '../ledger/own-topics.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import type { Encode } from '../messages/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from '../messages/topics.ts'
@@ -11,7 +12,10 @@ import { type Codec, openCodec } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 
-/** Opens the ledger. Rejects with a readable message when the registry lacks a schema of this version. */
+/**
+ * Opens the ledger. Rejects with a readable message if other topics belong to it than those of the settings, or if the registry
+ * lacks a schema of this version.
+ */
 export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
@@ -30,6 +34,7 @@ export async function openLedger(
   })
   lifecycle.own('database', () => db.close())
   await demandSchema(db)
+  await demandOwnTopics(db, config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
 }

@@ -1,13 +1,17 @@
 import type { Config } from '../config/config.ts'
+import { demandOwnTopics } from '../ledger/own-topics.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import { connectDatabase, type Database } from '../platform/postgres/postgres.ts'
 
 /** For a search without an index, and for counting whole tables. */
 const SEARCH_MS = 120_000
 
-/** A connection for one command, closed when `work` has ended. Throws an ExpectedFailure if the tables have another version. */
+/**
+ * A connection for one command, closed when `work` has ended. Throws an ExpectedFailure if the tables have
+ * another version, or other topics than those of the settings.
+ */
 export async function withDatabase<T>(
-  config: Pick<Config, 'databaseUrl'>,
+  config: Pick<Config, 'databaseUrl' | 'topicPrefix'>,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   const db = connectDatabase({
@@ -18,6 +22,7 @@ export async function withDatabase<T>(
   })
   try {
     await demandSchema(db)
+    await demandOwnTopics(db, config.topicPrefix)
     return await work(db)
   } finally {
     await db.close()

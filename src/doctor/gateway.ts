@@ -61,8 +61,10 @@ export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
       )
     case 'unparsable':
       return wrong(
-        `${baseUrl} answers, but not with a balance`,
-        "correct the merchant's base URL and its dialect's path of the balance query",
+        response?.retCode === 'SUCCESS'
+          ? `${baseUrl} answers, but with no available amount that can be read (availableAmount: ${response.availableAmount ?? 'missing'})`
+          : `${baseUrl} answers, but not with a balance`,
+        "correct the merchant's base URL and its dialect's path of the balance query, or ask the gateway what is wrong",
       )
     case 'unsigned':
     case 'bad-signature':

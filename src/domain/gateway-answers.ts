@@ -71,10 +71,12 @@ export type BalanceAnswer =
   | {
       kind: 'balance'
       busNo: string | null
-      amount: Paise
-      frozenAmount: Paise
+      /** What payouts may use. */
       availableAmount: Paise
-      pendingAmount: Paise
-      unsettledAmount: Paise
+      /** All of it; null, as for the others: the gateway did not give it. */
+      amount: Paise | null
+      frozenAmount: Paise | null
+      pendingAmount: Paise | null
+      unsettledAmount: Paise | null
     }
   | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }

@@ -6,7 +6,7 @@ import { paise } from '../domain/money.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 import { lockFunds } from '../stages/dispatch/sql/funds.ts'
-import { pauseMerchant, resumeMerchant } from './pause.ts'
+import { pauseMerchant, previewResume, resumeMerchant } from './pause.ts'
 
 const PAUSE = { merchantId: 'acme', by: 'asha', reason: 'bank holiday', feeEstimate: paise(500n) }
 const RESUME = { merchantId: 'acme', by: 'ravi', reason: 'banks are open' }
@@ -45,6 +45,18 @@ test('a second pause leaves the first one in place, with its name and reason', a
   const again = await pauseMerchant(ledger.db, { ...PAUSE, by: 'ravi', reason: 'something else' })
   assert.ok(again.kind === 'already')
   assert.deepEqual([again.pausedBy, again.pausedReason], ['asha', 'bank holiday'])
+})
+
+test('a pause that the operator was not shown stays', async (t) => {
+  const { ledger } = await sending(t)
+  await pauseMerchant(ledger.db, PAUSE)
+  const shown = await previewResume(ledger.db, RESUME)
+  assert.ok(shown.kind === 'resumed')
+  await resumeMerchant(ledger.db, { ...RESUME, shown })
+  await pauseMerchant(ledger.db, { ...PAUSE, by: 'meera', reason: 'fraud' })
+  const late = await resumeMerchant(ledger.db, { ...RESUME, shown })
+  assert.deepEqual([late.kind, 'pausedBy' in late && late.pausedBy], ['moved', 'meera'])
+  assert.equal((await previewResume(ledger.db, RESUME)).kind, 'resumed')
 })
 
 test('resuming a merchant that is not paused changes nothing and says so', async (t) => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { scrub } from '../domain/mask.ts'
 import type { Paise } from '../domain/money.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
@@ -42,22 +43,29 @@ async function decidePause(
   return { kind: row || feeEstimate !== null ? 'paused' : 'unknown' }
 }
 
-/** `resumed` has the pause that ended. */
-export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
+/** `resumed` has the pause that ended; `moved` another one than the operator was shown, which stays. */
+export type ResumeOutcome =
+  | ({ kind: 'resumed' | 'moved' } & Pause)
+  | { kind: 'not-paused' }
+  | { kind: 'unknown' }
 
-export type ResumeRequest = Decided & { merchantId: string }
+/** `shown`: the pause that the operator was shown, if he was asked to confirm. */
+export type ResumeRequest = Decided & { merchantId: string; shown?: Pause }
 
 export function resumeMerchant(db: Database, request: ResumeRequest): Promise<ResumeOutcome> {
-  const { merchantId, by, reason } = request
+  const { merchantId, by, reason, shown } = request
   return db.transaction('resume merchant', async (tx) => {
     const outcome = await decideResume(tx, request)
     if (outcome.kind !== 'resumed') return outcome
+    if (shown && !isDeepStrictEqual(pauseOf(outcome), pauseOf(shown))) return { ...outcome, kind: 'moved' }
     const { kind, ...before } = outcome
     await tx.run(clearPause, { merchantId })
     await recordAct(tx, { by, reason, command: 'resume', merchantId, subjects: [], before, after: null })
     return outcome
   })
 }
+
+const pauseOf = ({ pausedBy, pausedReason, pausedAt }: Pause): Pause => ({ pausedBy, pausedReason, pausedAt })
 
 /** What `resumeMerchant` would do now. Stores nothing. */
 export const previewResume = (db: Database, request: ResumeRequest): Promise<ResumeOutcome> =>

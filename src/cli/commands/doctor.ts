@@ -76,6 +76,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       specs: topicSpecs(topics, config.topics),
       commands: topics.commands,
       db,
+      topicPrefix: config.topicPrefix,
     }),
     ...commandChecks(db, { connect, topic: topics.commands }),
     ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),

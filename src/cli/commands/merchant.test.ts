@@ -30,6 +30,9 @@ test("a merchant is paused, shown as paused, and resumed, each in a person's nam
   assert.equal(again.code, 0)
   assert.match(again.stdout, /^acme is already paused, by asha since .*: account ••••6789 is wrong\n/)
 
+  const other = ['pause', 'acme', '--by', 'meera', '--reason', 'fraud', '--yes']
+  assert.equal((await payoutd(other, env)).code, 1)
+
   const listed = await payoutd(['merchants'], env)
   assert.match(listed.stdout, /acme +paused +not known/)
   const [line, ...others] = (await payoutd(['merchants', '--json'], env)).stdout.split('\n')

@@ -62,7 +62,9 @@ export const pauseCommand = withDecision(new Command('pause').argument('<merchan
     const reportOf = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
       if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
       const text = pauseText(merchantId, inLines(outcome), be)
-      return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'paused' })
+      // Whoever resumes it is shown only the pause that stands.
+      const isSoAlready = outcome.kind === 'already' && outcome.pausedBy === by
+      return withTraffic(db, merchantId, text, outcome, { isDone: outcome.kind === 'paused', isSoAlready })
     }
     const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
     await decideInDatabase(config, options, {
@@ -83,14 +85,16 @@ export const resumeCommand = withDecision(new Command('resume').argument('<merch
     const reportOf = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
       if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
       const text = resumeText(merchantId, by, inLines(outcome), be)
-      return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'resumed' })
+      const isSoAlready = outcome.kind === 'not-paused'
+      return withTraffic(db, merchantId, text, outcome, { isDone: outcome.kind === 'resumed', isSoAlready })
     }
     await decideInDatabase(config, options, {
       find: async () => ({ merchantId, by, reason }),
-      preview: async (request, db) => ({
-        ...(await reportOf(db, await previewResume(db, request), 'would be')),
-        shown: request,
-      }),
+      preview: async (request, db) => {
+        const would = await previewResume(db, request)
+        const shown = would.kind === 'resumed' ? { ...request, shown: would } : request
+        return { ...(await reportOf(db, would, 'would be')), shown }
+      },
       execute: async (request, db) => reportOf(db, await resumeMerchant(db, request), 'is'),
     })
   },
@@ -114,23 +118,21 @@ function resumeText(
 ): string {
   if (outcome.kind === 'not-paused') return `${merchantId} is not paused`
   const { pausedBy, pausedAt, pausedReason } = outcome
+  if (outcome.kind === 'moved')
+    return `${merchantId} stays paused, now by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}; this is not the pause that you were shown`
   return `${merchantId} ${be} resumed by ${by}; ${pausedBy} had paused it at ${formatTime(pausedAt)}: ${pausedReason}`
 }
 
-/**
- * Adds what stands in the way of its payouts, and how many wait. If the merchant is in that state already, there is nothing to
- * do.
- */
+/** Adds what stands in the way of its payouts, and how many wait. */
 async function withTraffic(
   db: Database,
   merchantId: string,
-  { text, json, isDone }: { text: string; json: object; isDone: boolean },
+  text: string,
+  json: object,
+  done: Pick<DecisionResult, 'isDone' | 'isSoAlready'>,
 ): Promise<DecisionResult> {
   const traffic = await merchantTraffic(db, merchantId)
-  return {
-    ...{ text: `${text}\n${trafficText(traffic)}`, json: { merchantId, ...json, traffic } },
-    ...{ isDone, isSoAlready: !isDone },
-  }
+  return { text: `${text}\n${trafficText(traffic)}`, json: { merchantId, ...json, traffic }, ...done }
 }
 
 const adoptCommand = withDecision(

@@ -9,21 +9,28 @@ import { withWho } from '../decision.ts'
 import { print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
+type MigrateOptions = Decided & { grantTo?: string; moveTopics?: boolean }
+
 export const migrateCommand = withWho(
-  new Command('migrate').option(
-    '--grant-to <role>',
-    'grant this database role only the rights that payoutd serve and the commands need; it must not own the tables',
-  ),
-).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
+  new Command('migrate')
+    .option(
+      '--grant-to <role>',
+      'grant this database role only the rights that payoutd serve and the commands need; it must not own the tables',
+    )
+    .option(
+      '--move-topics',
+      'from now on the topics with TOPIC_PREFIX are those of this ledger, which had others: stop every payoutd first',
+    ),
+).action(async ({ by, reason, grantTo: role, moveTopics = false }: MigrateOptions) => {
   const config = readConfig(process.env)
   const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
-  const { tables, topics, schemas } = await migrateAll(config, log)
+  const { tables, topics, schemas } = await migrateAll(config, log, moveTopics)
   if (role !== undefined) await grantTo(config.databaseUrl, role)
   await withDatabase(config, (db) =>
     recordAct(db, {
       ...{ by, reason, command: 'migrate', merchantId: null, subjects: tables },
       before: null,
-      after: { topics, grantedTo: role ?? null },
+      after: { topics, grantedTo: role ?? null, ...(moveTopics ? { movedTo: config.topicPrefix } : {}) },
     }),
   )
   print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')

@@ -116,7 +116,13 @@ test('the first run recovers what the database lost, which payoutd serve reads a
   const { env: settings, db, client, ended, orderNo, codec } = await besideSandbox(t)
   const own = `q${randomBytes(4).toString('hex')}.`
   const env = { ...settings, ...QUICK, TOPIC_PREFIX: own, KAFKA_GROUP: own }
-  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const elsewhere = await payoutd(['migrate', ...WHO], env)
+  assert.deepEqual([elsewhere.code, elsewhere.stdout], [1, ''])
+  assert.match(
+    elsewhere.stderr,
+    /the topics of this ledger begin with .* run payoutd migrate --move-topics$/m,
+  )
+  assert.equal((await payoutd(['migrate', '--move-topics', ...WHO], env)).code, 0)
   const config = readConfig(env)
   const publisher = createPublisher('test', config.kafka, silentLogger)
   t.after(() => publisher.close())

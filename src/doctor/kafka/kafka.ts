@@ -1,4 +1,5 @@
 import { intakeBacklog } from '../../ledger/intake-backlog.ts'
+import { MOVE_TOPICS, othersTopics } from '../../ledger/own-topics.ts'
 import type { HeldUp, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
@@ -11,12 +12,13 @@ export type KafkaToCheck = {
   specs: readonly TopicSpec[]
   commands: string
   db: Database
+  topicPrefix: string
 }
 
 const LOOK_AGAIN_MS = 2_000
 const NEVER = new AbortController().signal
 
-export function kafkaChecks({ connect, address, specs, commands, db }: KafkaToCheck): Check[] {
+export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix }: KafkaToCheck): Check[] {
   let connection: Promise<TopicAdmin> | undefined
   const admin = () => (connection ??= connect())
   const look = async (): Promise<CommandsLook> => {
@@ -38,6 +40,14 @@ export function kafkaChecks({ connect, address, specs, commands, db }: KafkaToCh
       needs: ['Kafka'],
       run: async () =>
         checkTopics(specs, await (await admin()).describeTopics(specs.map(({ name }) => name))),
+    },
+    {
+      name: 'own topics',
+      needs: ['migrations'],
+      run: async () => {
+        const other = await othersTopics(db, topicPrefix)
+        return other === null ? good('no other topics belong to this ledger') : wrong(other, MOVE_TOPICS)
+      },
     },
     {
       name: 'transactions',

@@ -29,12 +29,25 @@ test('a signature that is present must be valid', () => {
   assert.equal(inShort(answered(signedJson(balance, DIALECT, 'another key'))), 'unknown bad-signature')
 })
 
-test('a balance with an unreadable amount covers nothing', () => {
-  for (const name of ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount']) {
-    for (const wrong of [null, '', '1e4', '10.5', '-1', undefined]) {
-      assert.equal(inShort(answered(JSON.stringify({ ...balance, [name]: wrong }))), 'unknown unparsable')
+test('a balance whose available amount is unreadable covers nothing; the other amounts may be missing', () => {
+  for (const wrong of [null, '', '1e4', '10.5', '-0', '--1', undefined]) {
+    assert.equal(
+      inShort(answered(JSON.stringify({ ...balance, availableAmount: wrong }))),
+      'unknown unparsable',
+    )
+    for (const name of ['amount', 'frozenAmount', 'pendingAmount', 'unsettledAmount']) {
+      const read = answer(answered(JSON.stringify({ ...balance, [name]: wrong })))
+      assert.deepEqual('availableAmount' in read && [read.availableAmount, { ...read }[name as 'amount']], [
+        800n,
+        null,
+      ])
     }
   }
+})
+
+test('each amount may be below zero', () => {
+  const read = answer(answered(JSON.stringify({ ...balance, unsettledAmount: -100, availableAmount: '-5' })))
+  assert.deepEqual('availableAmount' in read && [read.availableAmount, read.unsettledAmount], [-5n, -100n])
 })
 
 test('a failure, another status or no answer is no balance', () => {

@@ -1,12 +1,11 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { BalanceAnswer } from '../../domain/gateway-answers.ts'
-import type { Paise } from '../../domain/money.ts'
-import { readAmount, readIdentifier } from '../wire/values.ts'
+import { readIdentifier, readSignedAmount } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
- * The result of a balance query. All five amounts must be whole numbers of paise (gateway contract, "Balance record"): a partly
- * unreadable balance covers nothing.
+ * The result of a balance query. The contract ("Balance record") calls the five amounts integers, so they may be below zero, as an
+ * unsettled amount after a chargeback. Only the available amount must be readable: payoutd sends by it.
  */
 export function readBalanceAnswer(answer: VerifiedAnswer, exchange: Exchange): BalanceAnswer {
   switch (answer.kind) {
@@ -22,14 +21,12 @@ export function readBalanceAnswer(answer: VerifiedAnswer, exchange: Exchange): B
 }
 
 function readBalance(fields: AnswerFields): BalanceAnswer | null {
-  const amounts: Partial<Record<(typeof AMOUNTS)[number], Paise>> = {}
-  for (const name of AMOUNTS) {
-    const amount = readAmount(fields.get(name))
-    if (amount === null) return null
-    amounts[name] = amount
+  const amount = (name: string) => readSignedAmount(fields.get(name))
+  const availableAmount = amount('availableAmount')
+  if (availableAmount === null) return null
+  return {
+    ...{ kind: 'balance', busNo: readIdentifier(fields.get('busNo')), availableAmount },
+    ...{ amount: amount('amount'), frozenAmount: amount('frozenAmount') },
+    ...{ pendingAmount: amount('pendingAmount'), unsettledAmount: amount('unsettledAmount') },
   }
-  const busNo = readIdentifier(fields.get('busNo'))
-  return { kind: 'balance', busNo, ...(amounts as Record<(typeof AMOUNTS)[number], Paise>) }
 }
-
-const AMOUNTS = ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'] as const

@@ -18,6 +18,10 @@ const LATEST = Date.UTC(2100, 0)
 export const readAmount = (value: Value): Paise | null =>
   value && WHOLE.test(value) ? paise(BigInt(value)) : null
 
+/** The same for an amount that may be below zero, as in a balance. */
+export const readSignedAmount = (value: Value): Paise | null =>
+  value && WHOLE.test(value.replace(/^-(?=[1-9])/, '')) ? paise(BigInt(value)) : null
+
 /** A small whole number that is not an amount; null for anything else. */
 export const readInteger = (value: Value): number | null =>
   value && /^(0|-?[1-9][0-9]{0,8})$/.test(value) ? Number(value) : null

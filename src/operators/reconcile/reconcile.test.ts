@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { accepted, anomaliesOf, brokenVersions } from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox, FEE } from '../../../test/reconcile.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -269,6 +270,24 @@ test('the run asks again about a payout that the gateway does not answer about, 
   const again = await reconcile()
   assert.equal(again.run.reconciliationId, report.run.reconciliationId)
   assert.ok(agrees(again.report))
+})
+
+test('two that ask at once, each without one answer at first, finish the run', async (t) => {
+  const { pay, deps, orderNo, reconcile } = await reconciling(t)
+  await pay('p1', 'p2', 'p3', 'p4')
+  const withoutFirstAnswerTo = (payoutId: string) => {
+    let isFirst = true
+    return async (mchOrderNo: string) => {
+      if (mchOrderNo === orderNo('p4')) await delay(300)
+      if (!isFirst || mchOrderNo !== orderNo(payoutId)) return deps.query(mchOrderNo, null)
+      isFirst = false
+      return unanswered
+    }
+  }
+  const both = ['p1', 'p2'].map((payoutId) => reconcile({ query: withoutFirstAnswerTo(payoutId) }))
+  const [one, other] = await Promise.all(both)
+  assert.equal(one?.run.reconciliationId, other?.run.reconciliationId)
+  assert.notEqual((await reconcile()).run.reconciliationId, one?.run.reconciliationId)
 })
 
 test('the run stops asking a gateway that answers nothing', async (t) => {

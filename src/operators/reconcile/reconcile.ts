@@ -125,11 +125,12 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Querie
       return 'answered'
     },
   })
-  const [finished] =
-    ending === 'all-asked' && tally.asked === tally.listed
-      ? await db.write('finish reconciliation', finish, { reconciliationId })
-      : []
-  return { ending, inVain: inVain.size, missing: [...missing].sort(), run: finished ?? run }
+  // Another process may have been told what this one was not.
+  const left = await db.run(unasked, { reconciliationId, after: '', limit: 1 })
+  if (ending !== 'all-asked' || left.length > 0)
+    return { ending, inVain: inVain.size, missing: [...missing].sort(), run }
+  const [finished] = await db.write('finish reconciliation', finish, { reconciliationId })
+  return { ending, inVain: 0, missing: [], run: finished ?? run }
 }
 
 async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<ReconcileProgress> {
