@@ -38,7 +38,7 @@ async function world(t: TestContext) {
       await accepted(ledger, config, commands)
       return commands
     },
-    /** `meanwhile` happens once the batch is read, and the file is not. */
+    /** `meanwhile` happens while the file is read. */
     async compare(
       rows: string[],
       partitions: { high: bigint } | null = null,
@@ -101,7 +101,7 @@ test('the comparison of a file with its batch is by who gets how much under whic
   })
 })
 
-test('what ends or is taken in between the reading of the batch and that of the file is neither missing nor hides what is', async (t) => {
+test('what ends or is taken in while the file is compared is neither missing nor hides what is', async (t) => {
   const { takeIn, compare, ledger } = await world(t)
   const [first] = await takeIn([row('E1', 100), row('E2', 200)])
   const failing = () => ledger.db.run(ends, { payoutId: first?.payoutId ?? '', state: 'failed' })

@@ -9,6 +9,7 @@ import type { Database } from '../platform/postgres/postgres.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 import type { PayrollTotals } from './check-file.ts'
+import { PayoutIds } from './payout-ids.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
 import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
@@ -63,27 +64,30 @@ export async function compareWithBatch(
   const behind = ends === null ? 0n : await untilTakenIn(ends, deps)
   const { db, fingerprintKey, signal } = deps
   const { merchantId, batchId } = payroll.batch
-  let [batch, taken, upTo] = [NOTHING, 0, '']
-  for await (const [page] of pages((page) => db.run(pageOfTakenIn, { merchantId, batchId, ...page }))) {
-    batch = plus(batch, page?.openRows, page?.openAmount)
-    taken += page?.rows ?? 0
-    upTo = page?.last ?? upTo
-  }
-  let [same, changed, open, found] = [NOTHING, NOTHING, NOTHING, 0]
-  for await (const commands of upTo === '' ? [] : payableOf(payroll, payable)) {
+  const of = { merchantId, batchId }
+  const isThere = (await db.run(pageOfTakenIn, { ...of, after: '', limit: 1 })).length > 0
+  const inFile = new PayoutIds()
+  let [same, changed] = [NOTHING, NOTHING]
+  for await (const commands of isThere ? payableOf(payroll, payable) : []) {
     signal.throwIfAborted()
+    for (const { payoutId } of commands) inFile.add(payoutId)
     const [some] = await db.run(overlapOf, {
-      ...{ merchantId, upTo },
+      merchantId,
       named: commands.map((command) => ({ ...command, fingerprint: fingerprint(command, fingerprintKey) })),
     })
     same = plus(same, some?.sameRows, some?.sameAmount)
     changed = plus(changed, some?.otherRows, some?.otherAmount)
-    open = plus(open, some?.openRows, some?.openAmount)
-    found += some?.takenRows ?? 0
+  }
+  // One statement decides about a payout: it may end or arrive while the file is read.
+  let [batch, missing] = [NOTHING, NOTHING]
+  for await (const page of pages((page) => db.run(pageOfTakenIn, { ...of, ...page }))) {
+    for (const { payoutId, amount, isOpen } of page) {
+      if (!isOpen) continue
+      batch = plus(batch, 1, amount)
+      if (!inFile.has(payoutId)) missing = plus(missing, 1, amount)
+    }
   }
   const known = plus(same, changed.rows, changed.amount)
-  // A payout that ends between the two readings counts as open in the first one alone.
-  const missing = found < taken && open.rows < batch.rows ? minus(batch, open) : NOTHING
   const fresh = minus(totals, known)
   const [cancelled] = await db.run(cancelledBatches, { batches: [{ merchantId, batchId }] })
   return {

@@ -44,6 +44,7 @@ export async function checkInForce(
   if (found.length === 0) return good('no other gateway settings are in force')
   return wrong(
     found.join('; '),
-    'payoutd serve does not start with these settings: put the former ones back or, if you mean the change, run payoutd merchant adopt',
+    'payoutd serve does not start with these settings. If they were ever in use here (the ledger may have been set back since), or if ' +
+      'you mean the change, run payoutd merchant adopt; only if they are a mistake, put the former ones back',
   )
 }

@@ -6,6 +6,8 @@ export type MerchantFindings = {
   merchantId: string
   kind: 'recovered' | 'open' | 'outdated'
   isUnused?: boolean
+  /** Some queries had no answer that counts. */
+  isSilent?: boolean
   ending: 'all-asked' | 'interrupted' | 'silent' | 'failed'
   findings: readonly { found: string | null; count: number }[]
 }
@@ -40,14 +42,14 @@ export function recoveryText(of: MerchantFindings): string {
   const title =
     kind === 'recovered'
       ? `${merchantId}: payoutd queried all ${total} payouts that had not ended; sending continues`
-      : `${merchantId} stays fenced: ${whyOpen(of)}; run the same command again to continue`
+      : `${merchantId} stays fenced: ${whyOpen(of)}; run payoutd recover --merchant ${merchantId} to continue`
   return [title, ...lines].join('\n')
 }
 
 const inWords = (found: string | null): string =>
   found === null ? 'not answered, or not found without a presence check' : (WORDS[found] ?? found)
 
-function whyOpen({ merchantId, kind, isUnused, ending }: MerchantFindings): string {
+function whyOpen({ merchantId, kind, isUnused, isSilent, ending }: MerchantFindings): string {
   if (kind === 'outdated')
     return 'what the gateway answered before no longer counts, because payoutd found meanwhile that the ledger lacks something more, or the gateway reported an order that it had not had'
   switch (ending) {
@@ -58,12 +60,9 @@ function whyOpen({ merchantId, kind, isUnused, ending }: MerchantFindings): stri
     case 'silent':
       return 'the gateway did not answer many queries in a row, see payoutd doctor'
     case 'all-asked':
-      return `the gateway did not answer about all payouts, or ${isUnused ? noOrder(merchantId) : SOME_ACCOUNT}`
+      if (isSilent) return 'the gateway did not answer about all payouts'
+      return isUnused
+        ? `payoutd knows no order of it for a presence check. If you know that nothing was ever sent for it, run payoutd recover --nothing-lost --merchant ${merchantId}`
+        : 'one of its accounts has no known order for a presence check. You can remove a former account that was never used from formerAccounts'
   }
 }
-
-const SOME_ACCOUNT =
-  'one of the accounts has no known order for a presence check. You can remove a former account that was never used from formerAccounts'
-
-const noOrder = (merchantId: string): string =>
-  `payoutd knows no order of it for a presence check. If you know that nothing was ever sent for it, run payoutd recover --nothing-lost --merchant ${merchantId}`

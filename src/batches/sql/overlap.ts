@@ -8,28 +8,25 @@ type OverlappingBatch = { merchantId: string; batchId: string }
 /** A payout with such an end is not paid, and never will be. */
 const isUnpaid: Fragment = { fragment: isEndedUnpaid }
 
-/** Over a page of the batch's payouts: all of them, and those that are paid or may yet be. */
+/** A page of the batch's payouts. `isOpen`: it is paid, or may yet be. */
 export const pageOfTakenIn = sql<
   OverlappingBatch & { after: string; limit: number },
-  { last: string | null; rows: number; openRows: number; openAmount: Paise }
+  { last: string; payoutId: string; amount: Paise; isOpen: boolean }
 >`
-  select max(seq)::text as last, count(*)::int as rows, count(*) filter (where not ${isUnpaid})::int as open_rows,
-    ${sumOfPaise('amount', `not ${isUnpaid.fragment}`)} as open_amount
+  select max(seq) over ()::text as last, payout_id, amount, not ${isUnpaid} as is_open
   from (
-    select seq, amount, state from payouts p
+    select seq, payout_id, amount, state from payouts p
     where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and seq > ('0' || ${'after'})::bigint
     order by seq limit ${'limit'}
   ) p`
 
 /**
  * For these payoutIds, with who gets how much as a fingerprint: the rows that were accepted as the same payment and as another
- * one, in amounts of the file; and, of the payouts up to `upTo` under these ids, how many there are, and those that are paid or
- * may yet be.
+ * one, in amounts of the file.
  */
 export const overlapOf = sql<
   {
     merchantId: string
-    upTo: string
     named: readonly { payoutId: string; amount: Paise; fingerprint: Buffer }[]
   },
   {
@@ -37,25 +34,18 @@ export const overlapOf = sql<
     sameAmount: Paise
     otherRows: number
     otherAmount: Paise
-    takenRows: number
-    openRows: number
-    openAmount: Paise
   }
 >`
   select
     count(*) filter (where is_same)::int as same_rows,
     ${sumOfPaise('given', 'is_same')} as same_amount,
     count(*) filter (where not is_same)::int as other_rows,
-    ${sumOfPaise('given', 'not is_same')} as other_amount,
-    count(*) filter (where is_earlier)::int as taken_rows,
-    count(*) filter (where is_earlier and not is_unpaid)::int as open_rows,
-    ${sumOfPaise('taken', 'is_earlier and not is_unpaid')} as open_amount
+    ${sumOfPaise('given', 'not is_same')} as other_amount
   from (
-    select named.amount as given, p.amount as taken, p.is_unpaid, p.seq <= ${'upTo'}::bigint as is_earlier,
-      p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
+    select named.amount as given, p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
     from ${{ rows: 'named', columns: { payoutId: 'text', amount: 'bigint', fingerprint: 'bytea' } }} named
     cross join lateral (
-      select seq, amount, ${isUnpaid} as is_unpaid from payouts p
+      select amount from payouts p
       where p.merchant_id = ${'merchantId'} and p.payout_id = named.payout_id
       offset 0
     ) p

@@ -318,6 +318,7 @@ async function recoverOne(
   const isDrawn = process.stderr.isTTY && !options.json
   const bar = new Bar(isDrawn)
   const say = isDrawn ? () => undefined : everyTenSeconds()
+  let isSilent = false
   try {
     const ending = await queryOpen(raised, {
       ledger,
@@ -328,12 +329,15 @@ async function recoverOne(
       who: options,
       clock: systemClock,
       signal,
+      onSilent() {
+        isSilent = true
+      },
       onProgress(asked, listed) {
         bar.show(asked, listed)
         say(`${merchantId}: the gateway has answered about ${asked} of ${listed} payouts`)
       },
     })
-    return { merchantId, ending, ...(await lowerAfterRestore(raised, options, ledger)) }
+    return { merchantId, ending, isSilent, ...(await lowerAfterRestore(raised, options, ledger)) }
   } finally {
     bar.end()
     await Promise.all(connected.map(({ client }) => client.close()))
