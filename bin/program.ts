@@ -65,7 +65,7 @@ const COMMANDS: readonly Listed[] = [
     name: 'recover',
     description:
       'after a failover or restore of the database: fence merchants until the gateway has answered about every open payout',
-    load: async () => (await import('../src/cli/commands/recover.ts')).recoverCommand,
+    load: async () => (await import('../src/cli/commands/recover/recover.ts')).recoverCommand,
   },
   {
     name: 'merchants',

@@ -5,6 +5,7 @@ import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
 import { accountOf } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../../src/gateway/presence-check.ts'
+import { fenceForLosses } from '../../src/ledger/evidence/proven-losses.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
 import type { AskedAccount } from '../../src/operators/restore/accounts.ts'
@@ -12,6 +13,7 @@ import { untilCaughtUp } from '../../src/operators/restore/catch-up.ts'
 import { onThisServer } from '../../src/operators/restore/one-server.ts'
 import { readBackPublished } from '../../src/operators/restore/read-back-published.ts'
 import {
+  beginAgain,
   fence,
   listOpen,
   lowerAfterRestore,
@@ -20,13 +22,14 @@ import {
 } from '../../src/operators/restore/restore.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
+import { silentLogger } from '../../src/platform/log.ts'
 import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
 import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }
 const RATE_PER_SECOND = 10
 
-/** A person's `payoutd recover`: does what src/cli/commands/recover.ts does, step by step, over a simulated world. */
+/** A person's `payoutd recover`: does what src/cli/commands/recover/run.ts does, step by step, over a simulated world. */
 export class Recovery extends Actor {
   /** Reported for every merchant, all of which go on; null: it still runs, or was killed. */
   recovered: boolean | null = null
@@ -59,13 +62,14 @@ export class Recovery extends Actor {
     )
     const here = await onThisServer({ db: this.database(), topics, ids, encode: encoderOf(codec, topics) })
     const { db } = here
+    await fenceForLosses({ ledger: here, log: silentLogger, merchantIds: [...this.merchants.keys()] })
     for (const merchant of merchants)
       await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
     const fencing = merchants.map((merchant) => ({
       ...merchant,
       settings: [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).settingsHash),
     }))
-    const fences = await fence(db, fencing, WHO)
+    await fence(db, fencing, WHO)
     const signal = new AbortController().signal
     const takenIn = async () => {
       const ends = kafka.commands.map((_, partition) => ({ ...kafka.log(partition), partition }))
@@ -73,6 +77,7 @@ export class Recovery extends Actor {
       return (await untilCaughtUp(topics.commands, ends, deps)).kind === 'caught-up'
     }
     if (!(await takenIn())) return false
+    const fences = await beginAgain(db, fencing)
     for (const raised of fences) await listOpen(here.db, raised)
     const readTopic = async (name: string, onRecord: (record: TopicRecord) => Promise<void>) => {
       for (const record of await this.wait('read', name, async () => kafka.topic(name)))

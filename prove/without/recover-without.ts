@@ -1,5 +1,5 @@
 import { SAFEGUARDS } from '../../src/app/safeguards.ts'
-import { recoverCommand, recoverWith } from '../../src/cli/commands/recover.ts'
+import { recoverCommand, recoverWith } from '../../src/cli/commands/recover/recover.ts'
 import { run } from '../../src/cli/failure.ts'
 import { WITHOUT } from './safeguards.ts'
 

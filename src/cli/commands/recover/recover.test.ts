@@ -6,19 +6,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { besideSandbox } from '../../../test/reconcile.ts'
-import { startPayoutd } from '../../app/start.ts'
-import { readConfig } from '../../config/config.ts'
-import { command } from '../../domain/commands/command.fixture.ts'
-import { topicNames } from '../../messages/topics.ts'
-import { createPublisher } from '../../platform/kafka/producer.ts'
-import { silentLogger } from '../../platform/log.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
-import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { payoutd } from '../cli.fixture.ts'
+import { besideSandbox } from '../../../../test/reconcile.ts'
+import { startPayoutd } from '../../../app/start.ts'
+import { readConfig } from '../../../config/config.ts'
+import { command } from '../../../domain/commands/command.fixture.ts'
+import { topicNames } from '../../../messages/topics.ts'
+import { createPublisher } from '../../../platform/kafka/producer.ts'
+import { silentLogger } from '../../../platform/log.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+import { eventually } from '../../../platform/running/eventually.fixture.ts'
+import { payoutd } from '../../cli.fixture.ts'
 
 /** A dialect whose grace is one second. */
-const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../../test/quick-dialect.json') }
+const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../../../test/quick-dialect.json') }
 const WHO = ['--by', 'asha', '--reason', 'disk lost']
 
 const formerAccount = sql<object>`

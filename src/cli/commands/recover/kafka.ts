@@ -1,0 +1,48 @@
+import type { Config } from '../../../config/config.ts'
+import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
+import type { Ledger } from '../../../ledger/ledger.ts'
+import type { ReadBackDeps } from '../../../operators/restore/read-back-published.ts'
+import { connectAdmin } from '../../../platform/kafka/admin.ts'
+import { readTopic } from '../../../platform/kafka/read-topic.ts'
+import type { TopicRecord } from '../../../platform/kafka/records.ts'
+import { createLogger, silentLogger } from '../../../platform/log.ts'
+import { type Codec, isAvro } from '../../../platform/registry/codec.ts'
+import { note } from '../../print.ts'
+import type { RecoverOptions } from './options.ts'
+
+const MOST_NAMED = 10
+
+/** Until Kafka answers, the log says why it does not. Names and leaves out what is no message of payoutd by its first bytes. */
+export function published(
+  ledger: Ledger,
+  codec: Codec,
+  { kafka }: Config,
+  { leaveOut = [] }: RecoverOptions,
+  signal?: AbortSignal,
+): ReadBackDeps {
+  const log = createLogger({ name: 'payoutd', level: 'warn', destination: 2 })
+  return {
+    ...{ ledger, codec },
+    async readTopic(topic, onRecord) {
+      let left = 0
+      const passOn = async (record: TopicRecord) => {
+        const { partition, offset, value } = record
+        const place = `${topic}/${partition}/${offset}`
+        if (!leaveOut.includes(place) && (value === null || isAvro(value))) return onRecord(record)
+        if (++left <= MOST_NAMED) note(`${place}: left out, because payoutd did not write it`)
+      }
+      await readTopic({ connection: kafka, topic, onRecord: passOn, signal, log })
+      if (left > MOST_NAMED) note(`${topic}: ${left} messages left out in all`)
+    },
+  }
+}
+
+/** Where each partition of a topic begins and ends now. */
+export async function endsOf(topic: string, { kafka }: Config): Promise<PartitionEnd[]> {
+  const admin = await connectAdmin(kafka, silentLogger)
+  try {
+    return await admin.logs(topic)
+  } finally {
+    await admin.close()
+  }
+}

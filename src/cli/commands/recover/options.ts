@@ -1,0 +1,8 @@
+import type { DecisionOptions } from '../../decision.ts'
+
+export type RecoverOptions = DecisionOptions & {
+  merchant?: string
+  rate: number
+  nothingLost?: true
+  leaveOut?: string[]
+}
