@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
 import { sandboxMain } from '../devkit/local/servers/layout.ts'
-import type { Host, ServerProcess } from '../devkit/local/servers/processes/process.ts'
+import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { end } from '../devkit/local/servers/server.ts'
 import type { Stack } from '../devkit/local/servers/stack.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
@@ -34,10 +34,8 @@ export async function openTestbed(
   servers: BenchServers,
   settings: Pick<BenchSettings, 'inFlight' | 'latencyMs'>,
 ): Promise<Testbed> {
-  const { stack, host, logs, data, log } = servers
-  await mkdir(data, { recursive: true })
-  const stateFile = path.join(data, `${name}.sqlite`)
-  const sandbox = await startSandbox(stateFile, path.join(logs, `${name}-sandbox.log`), settings, host)
+  const { stack, host, logs, log } = servers
+  const sandbox = await startSandbox(name, servers, { ...settings, balance: RICH })
   await administer(stack, 'checkpoint')
   await administer(stack, `create database "${name}"`)
   const env = environment(name, stack, sandbox.url, settings)
@@ -49,7 +47,7 @@ export async function openTestbed(
     env,
     config,
     sandbox: sandbox.process,
-    stateFile,
+    stateFile: sandbox.stateFile,
     spawn: async (args, more) => {
       const logFile = path.join(logs, `${name}-${++spawned}.log`)
       const started = await spawnNode(args, { env: { ...env, ...more }, logFile, ready: ' is up"', host })
@@ -62,19 +60,25 @@ export async function openTestbed(
   }
 }
 
-async function startSandbox(
-  stateFile: string,
-  logFile: string,
-  { latencyMs }: Pick<BenchSettings, 'latencyMs'>,
-  host: Host,
-): Promise<{ process: ServerProcess; url: string }> {
+/** In paise. */
+const RICH = '900000000000000'
+
+/** A gateway with books of its own, where the merchant has so many paise. */
+export async function startSandbox(
+  name: string,
+  { data, logs, host }: BenchServers,
+  { latencyMs, balance }: Pick<BenchSettings, 'latencyMs'> & { balance: string },
+): Promise<{ process: ServerProcess; url: string; stateFile: string }> {
+  await mkdir(data, { recursive: true })
+  const stateFile = path.join(data, `${name}.sqlite`)
+  const logFile = path.join(logs, `${name}-sandbox.log`)
   const args = [sandboxMain, '--port', '0', '--state', stateFile]
   const { mchId, key } = GATEWAY
-  args.push('--merchant', `${mchId}:${key}`, '--balance', '900000000000000')
+  args.push('--merchant', `${mchId}:${key}`, '--balance', balance)
   args.push('--latency-ms', String(latencyMs), '--settle-ms', String(SETTLE_MS))
   const started = await spawnNode(args, { logFile, ready: 'sandbox ready at', host })
   const [, url = ''] = /ready at ([^,]+),/.exec(started.line) ?? []
-  return { process: started.process, url }
+  return { process: started.process, url, stateFile }
 }
 
 function environment(

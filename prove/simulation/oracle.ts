@@ -320,8 +320,10 @@ export class Oracle {
     }
     // A person must look at a payout that was published with another amount than the ledger has.
     const differs = state === 'review' && this.#tamperedWith.has(orderNo ?? '')
+    // Of several lost ledgers, each of which published an end, a person decides.
+    const hasEnds = state === 'review' && reason === 'end-published' && this.setBack
     must(
-      state === 'cancelled' || differs || !this.#cancelledFirst.has(idOf(row)),
+      state === 'cancelled' || differs || hasEnds || !this.#cancelledFirst.has(idOf(row)),
       'what was cancelled before it came is cancelled',
       () => `${payoutId} is ${state}`,
     )

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { watchServer } from '../ledger/failover-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { demandOwnTopics } from '../ledger/own-topics.ts'
+import { noteOwnTopics } from '../ledger/own-topics.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import type { Encode } from '../messages/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from '../messages/topics.ts'
@@ -34,7 +34,7 @@ export async function openLedger(
   })
   lifecycle.own('database', () => db.close())
   await demandSchema(db)
-  await demandOwnTopics(db, config.topicPrefix)
+  await noteOwnTopics(db, config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
 }

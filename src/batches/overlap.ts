@@ -80,7 +80,7 @@ export async function compareWithBatch(
   }
   // One statement decides about a payout: it may end or arrive while the file is read.
   let [batch, missing] = [NOTHING, NOTHING]
-  for await (const page of pages((page) => db.run(pageOfTakenIn, { ...of, ...page }))) {
+  for await (const page of isThere ? pages((page) => db.run(pageOfTakenIn, { ...of, ...page })) : []) {
     for (const { payoutId, amount, isOpen } of page) {
       if (!isOpen) continue
       batch = plus(batch, 1, amount)

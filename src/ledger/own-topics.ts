@@ -3,13 +3,20 @@ import type { Database } from '../platform/postgres/postgres.ts'
 import { ownTopics, putOwnTopics } from './sql/own-topics.ts'
 
 /**
- * Notes the prefix of the ledger's own topics, once. Throws an ExpectedFailure if it has topics with another prefix: what this
- * process published would go to another installation, and nobody would publish it again.
+ * Throws an ExpectedFailure if the ledger has topics with another prefix: what this process published would go to another
+ * installation, and nobody would publish it again.
  */
 export async function demandOwnTopics(db: Database, prefix: string): Promise<void> {
   const other = await othersTopics(db, prefix)
-  if (other === null) await db.run(putOwnTopics, { prefix, isMoved: false })
-  else throw new ExpectedFailure(`${other}. Nothing was done: ${MOVE_TOPICS}`)
+  if (other !== null) throw new ExpectedFailure(`${other}. Nothing was done: ${MOVE_TOPICS}`)
+}
+
+/** The same for whoever publishes, which notes the prefix if the ledger has none yet. */
+export async function noteOwnTopics(db: Database, prefix: string): Promise<void> {
+  // A commit waits for a synchronous standby, so nothing is written where there is nothing to note.
+  const [own] = await db.run(ownTopics, {})
+  if (!own) await db.run(putOwnTopics, { prefix, isMoved: false })
+  await demandOwnTopics(db, prefix)
 }
 
 /** How the prefix of the ledger's own topics differs from this one, in words; null: it does not, or there is none yet. */

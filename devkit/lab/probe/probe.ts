@@ -6,7 +6,7 @@ import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
 import { reqTimeIn } from '../../../src/gateway/wire/req-time.ts'
 import type { Params } from '../../../src/gateway/wire/request.ts'
-import { readAmount, readMessage } from '../../../src/gateway/wire/values.ts'
+import { readMessage, readSignedAmount } from '../../../src/gateway/wire/values.ts'
 import type { Ids } from '../../../src/platform/ids.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
 import {
@@ -185,7 +185,7 @@ function isOther(answer: ProbeAnswer, stranger: ProbeReply): boolean {
 }
 
 const tellsBalance = ({ retCode, fields }: ProbeAnswer): boolean =>
-  retCode === 'SUCCESS' && readAmount(fields.get('availableAmount')) !== null
+  retCode === 'SUCCESS' && readSignedAmount(fields.get('availableAmount')) !== null
 
 const isAnswer = (reply: ProbeReply): reply is ProbeAnswer => reply.kind === 'answer'
 

@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/log.ts'
 import { connectDatabase } from '../../platform/postgres/postgres.ts'
 import { registerSchemas } from '../../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../../platform/registry/registry.ts'
-import { demandOwnTopics } from '../own-topics.ts'
+import { noteOwnTopics } from '../own-topics.ts'
 import { putOwnTopics } from '../sql/own-topics.ts'
 import { migrate } from './migrate.ts'
 
@@ -33,7 +33,7 @@ export async function migrateAll(
   const db = connectDatabase({ url: places.databaseUrl, connections: 1, applicationName: 'payoutd migrate' })
   try {
     if (isMoved) await db.run(putOwnTopics, { prefix: places.topicPrefix, isMoved })
-    await demandOwnTopics(db, places.topicPrefix)
+    await noteOwnTopics(db, places.topicPrefix)
   } finally {
     await db.close()
   }

@@ -41,8 +41,8 @@ export type RestoreDeps = ConcludeDeps & {
   /** Ends the run; a query under way is still stored. */
   signal: AbortSignal
   onProgress: (asked: number, listed: number) => void
-  /** Called for each query without an answer that counts. */
-  onSilent?: () => void
+  /** Gets the payouts about which the latest query had no answer that counts. */
+  silent?: Set<string>
 }
 
 type WaitDeps = Pick<RestoreDeps, 'signal' | 'clock'> & {
@@ -135,7 +135,7 @@ export async function untilGraceIsOver(
  * after the grace. After `interrupted` or `silent`, the next call resumes.
  */
 export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Ending> {
-  const { ledger, accounts, signal, onProgress, onSilent } = deps
+  const { ledger, accounts, signal, onProgress, silent } = deps
   const queryPolicies = accounts.map(({ queryPolicy }) => queryPolicy)
   const { db } = ledger
   const { merchantId } = raised
@@ -158,7 +158,8 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
       const said = await askAccounts(payout, payout.orderNo, deps, db)
       const result = await conclude(payout, said, raised, deps)
       if (result === 'answered') onProgress(++answered, listed)
-      if (result === 'silent') onSilent?.()
+      if (result === 'silent') silent?.add(payoutId)
+      else silent?.delete(payoutId)
       return result
     },
   })

@@ -261,6 +261,22 @@ test('while one gateway hangs with more payouts than there are slots, another me
   assert.equal(hanging.appliesNow(), 14)
 })
 
+test('while one gateway of twenty merchants hangs, each with more payouts than there are slots, another merchant gets a slot at once', async (t) => {
+  const ends = endsOf(t)
+  const [hanging, other] = [await silentGateway(ends), await silentGateway(ends)]
+  const further = Array.from({ length: 19 }, (_, i) => `m${i}`)
+  const theirs = Object.fromEntries(further.map((merchantId) => [merchantId, hanging]))
+  const { ledger, config } = await dispatchTo(ends, hanging, { ...theirs, bolt: other }, 16)
+  await accepted(
+    ledger,
+    config,
+    ['acme', ...further].flatMap((merchantId) => many(20, merchantId)),
+  )
+  await hanging.applied(16 + 16)
+  await accepted(ledger, config, many(1, 'bolt'))
+  await eventually('the other’s payout', async () => other.appliesNow() === 1, SOON_MS)
+})
+
 test('if it is proven that the ledger was set back, dispatch sends nothing and fences every merchant', async (t) => {
   const ends = endsOf(t)
   const gateway = await silentGateway(ends)

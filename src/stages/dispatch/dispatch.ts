@@ -67,10 +67,12 @@ const MOST_CLAIMS_IN_VAIN = 1
  */
 const LEAST_SHARE = 8
 /**
- * While others keep so many slots that there is no room for a wave, so many merchants without a call may make one each, if need be
- * beyond the slots: calls of a gateway that hangs keep theirs for long.
+ * While others keep so many slots that there is no room for a wave, a merchant without a call may make one, if need be beyond the
+ * slots, because calls of a gateway that hangs keep theirs for long. So many begin at a time; one that takes longer than this no
+ * longer counts, so that hanging ones keep nobody waiting.
  */
 const MOST_SINGLES = 16
+const SINGLE_MS = 250
 const BUSY_MS = 2
 /**
  * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
@@ -117,7 +119,7 @@ export class Dispatch {
   readonly #active = new Map<string, DispatchTurn>()
   /** The most slots of one merchant, while others send, too. */
   #share = 0
-  /** Merchants that make a single call for want of room. */
+  /** Merchants that have just begun a single call for want of room. */
   #singles = 0
   #lookAt = 0
   #foundAt = 0
@@ -153,15 +155,17 @@ export class Dispatch {
     }
     const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
     this.#share = Math.max(LEAST_SHARE, Math.ceil(inFlight / Math.max(1, sharing.length)))
+    const since = clock.monotonic() - SINGLE_MS
     this.#singles = sharing.filter(
-      ([merchantId, { isSingle, claiming }]) => isSingle && (claiming || this.#holds(merchantId)),
+      ([merchantId, { singleAt, claiming }]) =>
+        singleAt !== null && (claiming || (this.#holds(merchantId) && singleAt > since)),
     ).length
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
       const atMost = this.#roomOf(merchantId, turn)
       if (atMost === 0) continue
-      turn.isSingle = turn.takes && atMost === 1
-      if (turn.isSingle) this.#singles++
+      turn.singleAt = turn.takes && atMost === 1 ? clock.monotonic() : null
+      if (turn.singleAt !== null) this.#singles++
       this.#beginWave(merchantId, turn)
     }
     const next = Math.min(
@@ -205,7 +209,7 @@ export class Dispatch {
       held > 0
         ? Math.min(REFILL, Math.ceil((held + room) / 2))
         : Math.min(REFILL, Math.ceil(Math.min(this.#share, this.#deps.inFlight) / 2), own || REFILL)
-    const maySingle = turn.claiming ? turn.isSingle : this.#singles < MOST_SINGLES
+    const maySingle = turn.claiming ? turn.singleAt !== null : this.#singles < MOST_SINGLES
     if (room >= least) return Math.min(room, LARGEST_WAVE)
     return held === 0 && maySingle ? 1 : 0
   }
@@ -429,8 +433,8 @@ type DispatchTurn = {
   takenNothing: number
   /** Unless its last claim took nothing. Otherwise the merchant uses only slots of its own, and has no part in the share. */
   takes: boolean
-  /** When its last claim began, there was no room for more than one call. */
-  isSingle: boolean
+  /** When its last claim began, if there was no room for more than one call. */
+  singleAt: number | null
   /** Its last claim took nothing although payouts wait, and the next one will hardly take more. */
   isInVain: boolean
   /** Its last claim took less than it could: nothing waits until a look finds some. */
@@ -440,7 +444,7 @@ type DispatchTurn = {
 }
 
 const newTurn = () => ({
-  ...{ claiming: false, failures: 0, takenNothing: 0, takes: true, isSingle: false },
+  ...{ claiming: false, failures: 0, takenNothing: 0, takes: true, singleAt: null },
   ...{ isInVain: false, isEmpty: false, restUntil: 0 },
 })
 

@@ -193,7 +193,7 @@ async function recoverOne(
   const isDrawn = process.stderr.isTTY && !options.json
   const bar = new Bar(isDrawn)
   const say = isDrawn ? () => undefined : everyTenSeconds()
-  let isSilent = false
+  const silent = new Set<string>()
   try {
     const ending = await queryOpen(raised, {
       ledger,
@@ -204,15 +204,14 @@ async function recoverOne(
       who: options,
       clock: systemClock,
       signal,
-      onSilent() {
-        isSilent = true
-      },
+      silent,
       onProgress(asked, listed) {
         bar.show(asked, listed)
         say(`${merchantId}: the gateway has answered about ${asked} of ${listed} payouts`)
       },
     })
-    return { merchantId, ending, isSilent, ...(await lowerAfterRestore(raised, options, ledger)) }
+    const outcome = await lowerAfterRestore(raised, options, ledger)
+    return { merchantId, ending, isSilent: silent.size > 0, ...outcome }
   } finally {
     bar.end()
     await Promise.all(connected.map(({ client }) => client.close()))
