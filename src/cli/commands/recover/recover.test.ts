@@ -65,7 +65,10 @@ test('a recovery shows what it would do, does it, shows what it found, and may b
   )
   assert.deepEqual(JSON.parse(done.stdout), {
     merchants: [
-      { merchantId: 'acme', ending: 'all-asked', kind: 'recovered', findings: [{ found: 'paid', count: 1 }] },
+      {
+        ...{ merchantId: 'acme', ending: 'all-asked', isSilent: false, kind: 'recovered' },
+        findings: [{ found: 'paid', count: 1 }],
+      },
     ],
     gone: [],
     others: [],
