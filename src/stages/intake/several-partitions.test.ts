@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -9,6 +10,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
+import { takeTurns } from './sql/holds.ts'
 import { LedgerRewound } from './store-batch.ts'
 
 const PARTITIONS = 4
@@ -146,6 +148,23 @@ test('commands of a merchant whose locks are held wait, and those of others in o
   assert.deepEqual(await db.run(waiting, {}), [{ merchantId: 'bolt', partition: 2 }])
   assert.deepEqual(await positions(), [11, 11, 11, 11])
   assert.equal(transactions(), 2)
+})
+
+test('another transaction of intake that has the turn of a merchant is waited for, for longer than locks, and nothing is set aside', async (t) => {
+  const { all, db, states, transactions } = await world(t)
+  const taken = Promise.withResolvers<void>()
+  const held = db.transaction('test', async (tx) => {
+    await tx.run(takeTurns, { merchantIds: ['bolt'] })
+    taken.resolve()
+    await delay(1_300)
+  })
+  await taken.promise
+  const errors = await all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
+  await held
+  assert.deepEqual(errors, STORED)
+  assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p2 queued', 'p3 queued'])
+  assert.deepEqual(await db.run(waiting, {}), [])
+  assert.equal(transactions(), 1)
 })
 
 test('what the database refuses of one partition with an error of its own is tried again alone, and the others are stored', async (t) => {

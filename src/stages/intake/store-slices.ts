@@ -5,6 +5,7 @@ import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
 import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
+import { takeTurns } from './sql/holds.ts'
 import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
 import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
 import { type IntakeTally, LedgerRewound, type StoreDeps, storeReads } from './store-batch.ts'
@@ -12,8 +13,12 @@ import { setAside, waitAlready } from './waiting-commands.ts'
 
 /** Longer than any of payoutd's transactions keeps a merchant's payouts locked. */
 const LOCKS_MS = '1000'
-/** The wait for each of several merchants, one after the other. */
+/** The wait for each of several merchants, one after the other, and for each once so many were locked. */
 const LOCKS_OF_EACH_MS = '200'
+const MOST_WAITED_FOR = 5
+const LOCKS_OF_FURTHER_MS = '1'
+/** For as long as the transaction may last. */
+const TURNS_MS = '0'
 
 /** Records of a partition: the ledger is at `from` before, and at `until` after. `epoch`: see Standing. */
 export type Slice = {
@@ -119,13 +124,33 @@ async function rewound(
 }
 
 export const takeTogether: TakeIn = async (tx, reads, deps) => {
+  await waitForTurns(tx, reads, deps)
   await tx.run(boundLockWaits, { ms: LOCKS_MS })
   return storeReads(tx, reads, deps)
 }
 
+/**
+ * Takes all turns before any wait for a lock is bounded: another transaction of intake has them, and nobody is to be told of it. With
+ * many merchants two transactions nearly always share some.
+ */
+async function waitForTurns(
+  tx: Transaction,
+  reads: readonly ReadCommand[],
+  { terms }: SliceDeps,
+): Promise<void> {
+  const merchantIds = [...new Set(reads.map(merchantOf))].filter(
+    (merchantId) => merchantId !== null && terms.get(merchantId)?.holdDuplicates,
+  ) as string[]
+  if (merchantIds.length === 0) return
+  await tx.run(boundLockWaits, { ms: TURNS_MS })
+  await tx.run(takeTurns, { merchantIds })
+}
+
 /** Sets aside the commands of merchants whose locks are held, and stores those of the others. */
 export const takeApart: TakeIn = async (tx, reads, deps) => {
+  await waitForTurns(tx, reads, deps)
   await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
+  let locked = 0
   const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>
     (one ?? '') < (other ?? '') ? -1 : 1,
   )
@@ -137,6 +162,7 @@ export const takeApart: TakeIn = async (tx, reads, deps) => {
     } catch (error) {
       if (!isLocked(error) || merchantId === null) throw error
       await tx.run(backToMark, {})
+      if (++locked === MOST_WAITED_FOR) await tx.run(boundLockWaits, { ms: LOCKS_OF_FURTHER_MS })
       await setAside(tx, theirs, deps.keys.sealing)
       all = { ...all, waiting: all.waiting + theirs.length }
       deps.log.warn({ merchantId, count: theirs.length, err: error }, SET_ASIDE)

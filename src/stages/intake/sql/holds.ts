@@ -6,11 +6,11 @@ import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
  * Makes transactions with commands of one merchant take turns, each until it ends: two commands that came at the same moment
- * from two partitions would not see each other.
+ * from two partitions would not see each other. In one order everywhere, so that none waits for a transaction that waits for it.
  */
 export const takeTurns = sql<{ merchantIds: string[] }>`
   select pg_advisory_xact_lock(hashtextextended('intake of ' || merchant_id, 0))
-  from (select distinct unnest(${'merchantIds'}::text[]) as merchant_id order by 1) merchants`
+  from (select distinct unnest(${'merchantIds'}::text[]) collate "C" as merchant_id order by 1) merchants`
 
 /** A payout that was just inserted. */
 export type Payment = {
