@@ -17,7 +17,7 @@ export class Balances {
   readonly #log: Logger
   readonly #asked = new Map<string, number>()
   /** By merchant: its last balance, and how long the next question waits. */
-  readonly #last = new Map<string, { available: Paise; everyMs: number }>()
+  readonly #last = new Map<string, { available: Paise | null; everyMs: number }>()
   /** Queries without an answer yet: one per merchant, so that a gateway that hangs holds up no other. */
   readonly #asking = new Map<string, Promise<void>>()
 
@@ -48,14 +48,18 @@ export class Balances {
     try {
       const [mark] = await this.#db.run(balanceWatermark, { merchantId })
       const answer = await query()
+      const available = answer.kind === 'unknown' ? null : answer.availableAmount
+      const last = this.#last.get(merchantId)
+      this.#pace(merchantId, available)
       if (answer.kind === 'unknown') {
-        this.#log.warn(
-          { merchantId, reason: answer.reason },
-          'the gateway did not return the balance, will query it again',
-        )
+        if (last?.available !== null)
+          this.#log.warn(
+            { merchantId, reason: answer.reason },
+            'the gateway did not return the balance, will query it again',
+          )
         return
       }
-      this.#pace(merchantId, answer.availableAmount)
+      if (last?.available === null) this.#log.info({ merchantId }, 'the gateway returns the balance again')
       if (mark)
         await shareOf(this.#db, merchantId).write('keep balance', saveBalance, {
           merchantId,
@@ -67,8 +71,11 @@ export class Balances {
     }
   }
 
-  /** A balance that stays short would otherwise let its merchant ask and claim for nothing, at the cost of all others. */
-  #pace(merchantId: string, available: Paise): void {
+  /**
+   * A balance that stays short, or away, would otherwise let its merchant ask and claim for nothing, at the cost of all others.
+   * Null: the gateway did not return it.
+   */
+  #pace(merchantId: string, available: Paise | null): void {
     const last = this.#last.get(merchantId)
     const isSame = last !== undefined && last.available === available
     const everyMs = isSame ? Math.min(SELDOM_MS, 2 * last.everyMs) : EVERY_MS

@@ -124,6 +124,7 @@ export class Dispatch {
   #lookAt = 0
   #foundAt = 0
   #isToLook = false
+  #isEnding = false
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
@@ -222,7 +223,7 @@ export class Dispatch {
     turn.claiming = true
     const claims = turn.isInVain ? this.#claimsInVain : this.#claims
     claims.run(async () => {
-      const atMost = this.#roomOf(merchantId, turn)
+      const atMost = this.#isEnding ? 0 : this.#roomOf(merchantId, turn)
       try {
         if (atMost === 0) return
         this.#active.delete(merchantId)
@@ -271,6 +272,8 @@ export class Dispatch {
   /** Waits for every call under way and until its answer is stored; `overdue` ends the storing. */
   async drain(overdue: AbortSignal): Promise<void> {
     overdue.addEventListener('abort', () => this.#overdue.abort(), { once: true })
+    // Hundreds of claims may still wait for their turn.
+    this.#isEnding = true
     await this.#claims.drain()
     await this.#claimsInVain.drain()
     await this.#slots.drain()

@@ -87,7 +87,7 @@ function beside(others = 60) {
   }
   const sent = () =>
     claims.reduce((all, { merchantId, atMost }) => (merchantId === 'acme' ? all + atMost : all), 0)
-  return { claims, state, pass, sent, answerAll }
+  return { claims, state, pass, sent, answerAll, dispatch }
 }
 
 test('merchants that send nothing take no slot from one that sends', async () => {
@@ -148,6 +148,15 @@ test('while some keep nearly all slots, sixteen others at a time make one call e
   assert.equal(singles().length, 301 - 32)
   assert.equal(new Set(claims.map(({ merchantId }) => merchantId)).size, claims.length)
   assert.ok(claims.filter(({ atMost }) => atMost === 8).length >= 31)
+})
+
+test('at a stop, claims that wait for their turn are not made any more', async () => {
+  const { claims, state, dispatch } = beside(300)
+  state.allSend = true
+  await dispatch.turn()
+  void dispatch.drain(new AbortController().signal)
+  for (let i = 0; i < 100; i++) await claimed()
+  assert.ok(claims.length < 10, `${claims.length} claims`)
 })
 
 test('a merchant that is paused or fenced has nothing to send', async (t) => {

@@ -136,11 +136,17 @@ async function takenIn(
   ends: readonly PartitionEnd[],
   { topic, ledger: { db }, signal }: Pick<Recovery, 'topic' | 'ledger' | 'signal'>,
 ): Promise<boolean> {
+  let isFirst = true
   const caughtUp = await untilCaughtUp(topic, ends, {
     db,
     clock: systemClock,
     signal,
-    onBehind: (behind) => note(`payoutd serve has to read ${behind} messages again: start it now`),
+    onBehind(behind) {
+      note(
+        `payoutd serve has to read ${behind} messages again${isFirst ? ': start it now, unless it runs' : ''}`,
+      )
+      isFirst = false
+    },
   })
   if (caughtUp.kind === 'stuck') {
     throw new ExpectedFailure(
