@@ -9,8 +9,10 @@ import { lockForCancels } from '../../ledger/sql/cancels.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
 import { takeTurns } from './sql/holds.ts'
+import { boundLockWaits } from './sql/waiting.ts'
 import { LedgerRewound } from './store-batch.ts'
 
 const PARTITIONS = 4
@@ -149,6 +151,30 @@ test('commands of a merchant whose locks are held wait, and those of others in o
   assert.deepEqual(await positions(), [11, 11, 11, 11])
   assert.equal(transactions(), 2)
 })
+
+test('while it waits for the locks of a merchant, the transaction has no turn that others could wait for', async (t) => {
+  const { all, db } = await world(t)
+  const taken = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const held = db.transaction('test', async (tx) => {
+    await tx.run(lockForCancels, { merchantIds: ['bolt'], alone: [true] })
+    taken.resolve()
+    await over.promise
+  })
+  await taken.promise
+  const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
+  await eventually('it waits', async () => ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0)
+  await db.transaction('test', async (tx) => {
+    await tx.run(boundLockWaits, { ms: '1' })
+    await tx.run(takeTurns, { merchantIds: ['acme', 'bolt'] })
+  })
+  over.resolve()
+  await held
+  assert.deepEqual(await storing, STORED)
+})
+
+const waitForLocks = sql<object, { count: number }>`
+  select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 test('another transaction of intake that has the turn of a merchant is waited for, for longer than locks, and nothing is set aside', async (t) => {
   const { all, db, states, transactions } = await world(t)

@@ -11,7 +11,7 @@ import {
   type Transaction,
 } from '../../platform/postgres/postgres.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
-import { lockBeforeCancels, storeCancels } from './early-cancels.ts'
+import { storeCancels } from './early-cancels.ts'
 import type { IntakeKeys } from './new-payout.ts'
 import { ALL_FENCED } from './offset-rewind.ts'
 import type { ReadCommand } from './parse-command.ts'
@@ -106,13 +106,12 @@ export function tell(tally: IntakeTally, { counted, log }: StoreDeps): void {
     )
 }
 
-/** Stores what records ask for, within the caller's transaction. */
+/** Stores what records ask for, within the caller's transaction, which has called `lockBeforeCancels`. */
 export async function storeReads(
   tx: Transaction,
   reads: readonly ReadCommand[],
   { ledger, keys }: StoreDeps,
 ): Promise<IntakeTally> {
-  await lockBeforeCancels(tx, reads)
   const requests = reads.flatMap(({ parsed }) => (parsed.kind === 'payout' ? [parsed] : []))
   const { fresh, contradicting } = await storeCommands(tx, ledger, keys, requests)
   const cancels = reads.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : []))

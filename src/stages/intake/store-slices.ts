@@ -3,6 +3,7 @@ import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
+import { lockBeforeCancels } from './early-cancels.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
 import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
 import { takeTurns } from './sql/holds.ts'
@@ -13,7 +14,7 @@ import { setAside, waitAlready } from './waiting-commands.ts'
 
 /** Longer than any of payoutd's transactions keeps a merchant's payouts locked. */
 const LOCKS_MS = '1000'
-/** The wait for each of several merchants, one after the other, and for each once so many were locked. */
+/** The wait while other transactions wait for the turns of this one: for each of several merchants, and once so many were locked. */
 const LOCKS_OF_EACH_MS = '200'
 const MOST_WAITED_FOR = 5
 const LOCKS_OF_FURTHER_MS = '1'
@@ -124,8 +125,10 @@ async function rewound(
 }
 
 export const takeTogether: TakeIn = async (tx, reads, deps) => {
-  await waitForTurns(tx, reads, deps)
   await tx.run(boundLockWaits, { ms: LOCKS_MS })
+  await lockBeforeCancels(tx, reads)
+  await waitForTurns(tx, reads, deps)
+  await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
   return storeReads(tx, reads, deps)
 }
 
@@ -158,6 +161,7 @@ export const takeApart: TakeIn = async (tx, reads, deps) => {
   for (const [merchantId, theirs] of byMerchant) {
     await tx.run(markApart, {})
     try {
+      await lockBeforeCancels(tx, theirs)
       all = both(all, await storeReads(tx, theirs, deps))
     } catch (error) {
       if (!isLocked(error) || merchantId === null) throw error

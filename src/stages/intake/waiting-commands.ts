@@ -3,6 +3,7 @@ import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
+import { lockBeforeCancels } from './early-cancels.ts'
 import { merchantOf, type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
@@ -129,9 +130,7 @@ async function storeWaiting(
   const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
   const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
   await tx.run(boundLockWaits, { ms: LOCKS_MS })
-  return storeReads(
-    tx,
-    reads.filter(({ position }) => taken.has(position)),
-    deps,
-  )
+  const left = reads.filter(({ position }) => taken.has(position))
+  await lockBeforeCancels(tx, left)
+  return storeReads(tx, left, deps)
 }
