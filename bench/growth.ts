@@ -7,7 +7,7 @@ import { topicNames } from '../src/messages/topics.ts'
 import { connectDatabase, type Database, sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { type Cpu, cpuOf, cpuPer10000 } from './cpu.ts'
-import { addYear } from './history.ts'
+import { addYear, analyze } from './history.ts'
 import { IMPLEMENTATIONS } from './implementations.ts'
 import { openLoad } from './load.ts'
 import { merchantsFile } from './merchants.ts'
@@ -67,7 +67,6 @@ const paused = sql<object>`
   update merchants set paused_at = now(), paused_by = 'bench', paused_reason = 'commands are being stored'`
 const atFullSpeed = sql<object>`
   update merchants set paused_at = null, paused_by = null, paused_reason = null, ramp = 9`
-const analyzed = sql<object>`analyze`
 
 await new Command('growth')
   .description('measures what a payout costs where more is queued, stored or running than usual, in one run')
@@ -133,7 +132,7 @@ async function measure(
   await take(WARM_UP_PAYOUTS)
   await observer.results(WARM_UP_PAYOUTS)
   if (history > 0) await addYear(config.databaseUrl, history)
-  await db.run(analyzed, {})
+  await analyze(config.databaseUrl)
   await db.run(paused, {})
   await take(queued - COUNT)
   const beforeIntake = cpu()

@@ -19,8 +19,7 @@ const AT_ONCE = 400_000
  * ledger has, under other names. Their bank details do not open, which only sending would need.
  */
 export async function addYear(databaseUrl: string, rows: number): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
+  const client = await connected(databaseUrl)
   for (let month = 1; month < 12; month++) await client.query(partitionOf(month))
   for (const table of TABLES) await client.query(`create temp table original_${table} as table ${table}`)
   const [stored] = (await client.query<{ count: number }>('select count(*)::int from original_history')).rows
@@ -32,6 +31,20 @@ export async function addYear(databaseUrl: string, rows: number): Promise<void> 
     for (const table of TABLES) await client.query(await copyOf(client, table), [from, to])
   }
   await client.end()
+}
+
+/** Has the planner know the tables as they are now. */
+export async function analyze(databaseUrl: string): Promise<void> {
+  const client = await connected(databaseUrl)
+  await client.query('analyze')
+  await client.end()
+}
+
+/** Without the time limits of payoutd's own connections. */
+async function connected(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  return client
 }
 
 async function copyOf(client: pg.Client, table: (typeof TABLES)[number]): Promise<string> {
