@@ -15,14 +15,14 @@ export class PayoutIds {
       larger.set(this.#hashes)
       this.#hashes = larger
     }
-    this.#hashes[this.#size++] = hashOf(payoutId)
+    this.#hashes[this.#size++] = hash64(payoutId)
     this.#isSorted = false
   }
 
   has(payoutId: string): boolean {
     if (!this.#isSorted) this.#hashes.subarray(0, this.#size).sort()
     this.#isSorted = true
-    const wanted = hashOf(payoutId)
+    const wanted = hash64(payoutId)
     let [from, to] = [0, this.#size]
     while (from < to) {
       const middle = (from + to) >>> 1
@@ -33,4 +33,5 @@ export class PayoutIds {
   }
 }
 
-const hashOf = (payoutId: string): bigint => hash('sha256', payoutId, 'buffer').readBigInt64LE()
+/** The first 64 bits of its SHA-256. */
+export const hash64 = (payoutId: string): bigint => hash('sha256', payoutId, 'buffer').readBigInt64LE()

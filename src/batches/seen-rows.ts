@@ -1,7 +1,8 @@
-import { createSecretKey, hash } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import { fingerprint } from '../domain/identifiers.ts'
+import { hash64 } from './payout-ids.ts'
 
 /** These hashes are compared within one file and never leave the machine, so the key need not be secret. */
 const KEY = createSecretKey(Buffer.alloc(32, 'payroll file'))
@@ -13,8 +14,6 @@ const SCHEMA = `
   pragma journal_mode = off;
   create table seen (reference integer primary key, content integer, row integer not null);
   begin`
-
-const referenceOf = (payoutId: string): bigint => hash('sha256', payoutId, 'buffer').readBigInt64LE()
 
 /**
  * Remembers the rows of a file by reference and content, in 4 MB of memory however long the file is. Two references share all 64
@@ -36,7 +35,7 @@ export class SeenRows {
    * gets how much) is the same.
    */
   meet(command: PayoutCommand, row: number): { row: number; same: boolean } | null {
-    const reference = referenceOf(command.payoutId)
+    const reference = hash64(command.payoutId)
     const content = fingerprint(command, KEY).readBigInt64LE()
     if (this.#add.run(reference, content, row).changes === 1) return null
     const first = this.#find.get(content, reference) as { row: number; same: number }
@@ -45,7 +44,7 @@ export class SeenRows {
 
   /** Remembers a refused row by its reference: nobody knows which of two rows is right, so no content counts as the same. */
   refuse(payoutId: string, row: number): void {
-    this.#add.run(referenceOf(payoutId), null, row)
+    this.#add.run(hash64(payoutId), null, row)
   }
 
   close(): void {

@@ -132,8 +132,8 @@ test('a record that the database refuses is a dead letter, and the other partiti
   assert.deepEqual(await positions(), [11, 11, 11, 11])
 })
 
-test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored by one more transaction', async (t) => {
-  const { all, db, states, positions, transactions } = await world(t)
+/** Returns a function that ends the holder's transaction. */
+async function holdLocksOfBolt(db: Database): Promise<() => Promise<void>> {
   const taken = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const held = db.transaction('test', async (tx) => {
@@ -142,9 +142,17 @@ test('commands of a merchant whose locks are held wait, and those of others in o
     await over.promise
   })
   await taken.promise
+  return async () => {
+    over.resolve()
+    await held
+  }
+}
+
+test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored by one more transaction', async (t) => {
+  const { all, db, states, positions, transactions } = await world(t)
+  const letGo = await holdLocksOfBolt(db)
   const errors = await all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
-  over.resolve()
-  await held
+  await letGo()
   assert.deepEqual(errors, STORED)
   assert.deepEqual(await states(), ['p0 queued', 'p1 queued', 'p3 queued'])
   assert.deepEqual(await db.run(waiting, {}), [{ merchantId: 'bolt', partition: 2 }])
@@ -154,22 +162,14 @@ test('commands of a merchant whose locks are held wait, and those of others in o
 
 test('while it waits for the locks of a merchant, the transaction has no turn that others could wait for', async (t) => {
   const { all, db } = await world(t)
-  const taken = Promise.withResolvers<void>()
-  const over = Promise.withResolvers<void>()
-  const held = db.transaction('test', async (tx) => {
-    await tx.run(lockForCancels, { merchantIds: ['bolt'], alone: [true] })
-    taken.resolve()
-    await over.promise
-  })
-  await taken.promise
+  const letGo = await holdLocksOfBolt(db)
   const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
   await eventually('it waits', async () => ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0)
   await db.transaction('test', async (tx) => {
     await tx.run(boundLockWaits, { ms: '1' })
     await tx.run(takeTurns, { merchantIds: ['acme', 'bolt'] })
   })
-  over.resolve()
-  await held
+  await letGo()
   assert.deepEqual(await storing, STORED)
 })
 
