@@ -66,6 +66,12 @@ export function implementationOf(name: string): Implementation | undefined {
   }
 }
 
+/** The command-line program of a payoutd, as `implementationOf` names it. */
+export const programOf = (name: string): string | undefined => {
+  const [, checkout] = /^payoutd@(.+)$/.exec(name) ?? []
+  return checkout ? programIn(checkout) : name === 'payoutd' ? payoutdProgram : undefined
+}
+
 /** Earlier releases have the program in another folder. */
 const programIn = (checkout: string): string | undefined =>
   ['bin/payoutd.ts', 'src/cli/payoutd.ts'].map((file) => path.resolve(checkout, file)).find(existsSync)

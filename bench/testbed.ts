@@ -125,6 +125,5 @@ async function createTopics(config: Config, log: Logger): Promise<void> {
 async function administer({ databaseUrl }: Stack, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
-  await client.query(statement)
-  await client.end()
+  await client.query(statement).finally(() => client.end())
 }

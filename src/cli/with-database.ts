@@ -7,24 +7,24 @@ import { connectDatabase, type Database } from '../platform/postgres/postgres.ts
 const SEARCH_MS = 120_000
 
 /**
- * A connection for one command, closed when `work` has ended. Throws an ExpectedFailure if the tables have
- * another version, or other topics than those of the settings.
+ * A database for one command, closed when `work` has ended. A single statement may take long; a transaction, whose locks others
+ * wait for, no longer than one of `serve`. Throws an ExpectedFailure if the tables have another version, or other topics than
+ * those of the settings.
  */
 export async function withDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'topicPrefix'>,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  const db = connectDatabase({
-    url: config.databaseUrl,
-    connections: 1,
-    applicationName: 'payoutd command',
-    transactionTimeoutMs: SEARCH_MS,
-  })
+  const options = { url: config.databaseUrl, connections: 1, applicationName: 'payoutd command' }
+  const acting = connectDatabase(options)
+  const searching = connectDatabase({ ...options, transactionTimeoutMs: SEARCH_MS })
+  const db: Database = { ...searching, transaction: acting.transaction }
   try {
     await demandSchema(db)
     await demandOwnTopics(db, config.topicPrefix)
     return await work(db)
   } finally {
-    await db.close()
+    await searching.close()
+    await acting.close()
   }
 }

@@ -19,7 +19,7 @@ export const cancelBatch = (
 ): Promise<void> =>
   ledger.db.transaction('cancel batch', async (tx) => {
     // An intake transaction of the same moment has either committed its commands or sees this cancellation.
-    await tx.run(lockForCancels, { merchantIds: [merchantId], alone: [true] })
+    await tx.run(lockForCancels, { merchantIds: [merchantId] })
     await tx.run(rememberBatch, { merchantId, batchId, why: words({ by, reason: `${reason} (the batch)` }) })
     const change = { subjects: [batchId], before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
     await recordAct(tx, { by, reason, command: 'payout cancel --batch', merchantId, ...change })

@@ -33,7 +33,7 @@ export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise
   inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('cancel payouts', async (tx) => {
       // An intake transaction of the same moment has either committed its commands or sees this request.
-      await tx.run(lockForCancels, { merchantIds: [request.merchantId], alone: [true] })
+      await tx.run(lockForCancels, { merchantIds: [request.merchantId] })
       const decided = await decide(tx, { ...request, payoutIds })
       await remember(
         tx,

@@ -107,7 +107,7 @@ const replayCommand = withDecision(
       })
       if (opened.length < due.length) process.exitCode = 1
       if (opened.length === 0) return reportUndone({ text: 'there is nothing to replay', json: {} }, options)
-      const would = options.yes && !options.dryRun ? UNASKED : await expected(opened, db, config)
+      const would = options.yes && !options.dryRun ? UNASKED : await expected(opened, config)
       if (!(await confirmed(would, options))) return
       await publishAgain(opened, options, db, config, log)
       const positions = opened.map(({ letter }) => positionOf(letter))
@@ -148,13 +148,12 @@ async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
 const UNASKED: ActReport = { text: '', json: {} }
 
 /** What a replay of each would do now. */
-async function expected(opened: readonly OpenedLetter[], db: Database, config: Config): Promise<ActReport> {
+async function expected(opened: readonly OpenedLetter[], config: Config): Promise<ActReport> {
   const found = await withLedger(config, (ledger, codec) =>
     previewReplay(
       opened.map(({ original }) => original.value),
       {
-        // A long list takes longer than a stage's transaction may.
-        ledger: { ...ledger, db },
+        ledger,
         terms: config.merchants,
         keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
         decode: (value) => codec.decode(value),

@@ -24,17 +24,18 @@ export const rememberCancels = sql<{
   order by merchant_id, payout_id, n
   on conflict (merchant_id, payout_id) do update set at = now()`
 
+const keysOf = sql<{ merchantIds: string[] }>`
+  select hashtextextended('cancels of ' || merchant_id, 0) as key
+  from (select distinct unnest(${'merchantIds'}::text[]) collate "C" as merchant_id order by 1) merchants`
+
 /**
- * Makes a cancellation (or a published message that a recovery keeps) and its payout see each other when they come at the same
- * moment from two partitions, or from a command. A transaction that cancels or keeps holds the lock alone (`alone`); those that
- * ask for payouts share it. Locks in the order given.
+ * Makes a cancellation by a person (or a published message that a recovery keeps) and its payout see each other when they come at
+ * the same moment. Whoever cancels or keeps has the lock alone; transactions of intake, which take turns, share it.
  */
-export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
-  select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
-  from (
-    select hashtextextended('cancels of ' || merchant_id, 0) as key, alone
-    from unnest(${'merchantIds'}::text[], ${'alone'}::bool[]) as m (merchant_id, alone)
-  ) merchants`
+export const lockForCancels = sql<{ merchantIds: string[] }>`
+  select pg_advisory_xact_lock(key) from (${keysOf}) keys`
+export const shareLockForCancels = sql<{ merchantIds: string[] }>`
+  select pg_advisory_xact_lock_shared(key) from (${keysOf}) keys`
 
 type CancelledBatch = { merchantId: string; batchId: string }
 

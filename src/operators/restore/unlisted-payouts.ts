@@ -43,9 +43,8 @@ export class UnlistedPayouts {
     const { db } = this.#ledger
     const payouts = [...new Map(messages.map((message) => [keyOf(message), message])).values()]
     if (payouts.length === 0 || (await db.run(unlisted, { payouts })).length === 0) return
-    const merchantIds = [...new Set(payouts.map(({ merchantId }) => merchantId))].sort()
     await readBack(db, async (tx) => {
-      await tx.run(lockForCancels, { merchantIds, alone: merchantIds.map(() => true) })
+      await tx.run(lockForCancels, { merchantIds: payouts.map(({ merchantId }) => merchantId) })
       const found = await tx.run(unlisted, { payouts })
       const lacking = new Set(found.map(keyOf))
       await storePublished(

@@ -13,7 +13,7 @@ import { readTopic } from '../../platform/kafka/read-topic.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
+import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { type SealingKeys, seal, sealingKey } from '../../platform/seal.ts'
@@ -311,6 +311,41 @@ test('a dead letter is neither hidden nor taken for replayed by another one, of 
     })
   }
   assert.deepEqual(shown(await letters(inPlaceOfFirst)), [['acme:p-2', 0]])
+})
+
+test('a preview of many letters takes them in parts, each with everything about one payout or bank account', async (t) => {
+  const { deps, ledger, requested, join } = await intake(t)
+  const terms = new Map([...join()].map(([id, acme]) => [id, { ...acme, holdDuplicates: true }]))
+  const parts: Promise<unknown>[] = []
+  const db: Database = {
+    ...ledger.db,
+    transaction: (name, work) => {
+      const part = ledger.db.transaction(name, work)
+      parts.push(part)
+      return part
+    },
+  }
+  const account = (i: number) => ({ accountNo: `5010012${String(i).padStart(7, '0')}` })
+  const values = [
+    ...Array.from({ length: 1_100 }, (_, i) => requested(command(`p-${i}`, account(i)))),
+    requested(command('p-0', account(0))),
+    requested(command('p-1', account(2_000))),
+    requested(command('again', account(2))),
+  ]
+  const expected = await previewReplay(values, { ...deps, terms, ledger: { ...ledger, db } })
+  assert.equal(parts.length, 3)
+  assert.deepEqual(
+    Object.fromEntries(Map.groupBy(expected.slice(0, 1_100), ({ kind }) => kind)).accepted?.length,
+    1_100,
+  )
+  assert.deepEqual(
+    expected.slice(1_100).map((each) => [each.kind, 'reason' in each ? each.reason : null]),
+    [
+      ['repeat', null],
+      ['contradicts', null],
+      ['accepted', 'duplicate'],
+    ],
+  )
 })
 
 test('a preview shows what intake then does, and leaves nothing behind', async (t) => {

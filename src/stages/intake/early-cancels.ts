@@ -5,39 +5,16 @@ import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/proven-losses.ts'
 import { fencedBeforeCancels, keyOf, type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
-import {
-  CANCELS_KEPT_DAYS,
-  cancelledBatches,
-  lockForCancels,
-  rememberCancels,
-} from '../../ledger/sql/cancels.ts'
+import { CANCELS_KEPT_DAYS, cancelledBatches, rememberCancels } from '../../ledger/sql/cancels.ts'
 import { askAnew, raiseFence } from '../../ledger/sql/fence.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { CancelRequest, ReadCommand } from './parse-command.ts'
+import type { CancelRequest } from './parse-command.ts'
 import { reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
 
 const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
   ...new Set(all.map(({ merchantId }) => merchantId)),
 ]
-
-/** Call it before you store anything of these commands: see `lockForCancels`. */
-export async function lockBeforeCancels(tx: Transaction, reads: readonly ReadCommand[]): Promise<void> {
-  const alone = new Map<string, boolean>()
-  for (const { parsed } of reads) {
-    if (parsed.kind === 'cancel') alone.set(parsed.merchantId, true)
-    else if (parsed.kind === 'payout') {
-      const { merchantId } = parsed.command
-      alone.set(merchantId, alone.get(merchantId) ?? false)
-    }
-  }
-  const sorted = [...alone].sort(([one], [other]) => (one < other ? -1 : 1))
-  if (sorted.length === 0) return
-  await tx.run(lockForCancels, {
-    merchantIds: sorted.map(([merchantId]) => merchantId),
-    alone: sorted.map(([, isAlone]) => isAlone),
-  })
-}
 
 /** Cancels payouts. Remembers the cancellation of an unknown payout, and applies it when that payout's command comes. */
 export async function storeCancels(

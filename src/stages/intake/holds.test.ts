@@ -14,6 +14,7 @@ import { holding } from './holds.fixture.ts'
 import type { MerchantTerms } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
 import { storeCommands } from './store-commands.ts'
+import { takeTurn } from './take-turn.ts'
 
 const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
 const inBatchOfItsName = sql<object>`update payments set batch = payout_id`
@@ -315,6 +316,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
       const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
       const [terms] = [...config.merchants.values()]
       const arrival = { command: asha('p-1'), terms: terms as MerchantTerms, faults: [], traceparent: null }
+      await takeTurn(tx, ['acme'])
       await storeCommands(tx, ledger, keys, [arrival])
       second = take(asha('p-2', { batchId: 'b' }))
       await eventually('the second waits', () => oneWaits(ledger))

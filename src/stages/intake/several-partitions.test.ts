@@ -6,6 +6,7 @@ import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { fencedMerchants } from '../../ledger/ledger.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'
+import { cancelPayouts } from '../../operators/cancel-payouts.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
@@ -137,7 +138,7 @@ async function holdLocksOfBolt(db: Database): Promise<() => Promise<void>> {
   const taken = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const held = db.transaction('test', async (tx) => {
-    await tx.run(lockForCancels, { merchantIds: ['bolt'], alone: [true] })
+    await tx.run(lockForCancels, { merchantIds: ['bolt'] })
     taken.resolve()
     await over.promise
   })
@@ -160,16 +161,47 @@ test('commands of a merchant whose locks are held wait, and those of others in o
   assert.equal(transactions(), 2)
 })
 
-test('while it waits for the locks of a merchant, the transaction has no turn that others could wait for', async (t) => {
-  const { all, db } = await world(t)
+test('once it has waited a moment for the locks of a merchant, a transaction waits on without any turn', async (t) => {
+  const { all, db, transactions } = await world(t)
   const letGo = await holdLocksOfBolt(db)
   const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
-  await eventually('it waits', async () => ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0)
-  await db.transaction('test', async (tx) => {
+  await eventually(
+    'it waits in its second transaction',
+    async () => transactions() === 2 && ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0,
+  )
+  const turns = db.transaction('test', async (tx) => {
     await tx.run(boundLockWaits, { ms: '1' })
     await tx.run(takeTurns, { merchantIds: ['acme', 'bolt'] })
   })
+  const outcome = await turns.then(
+    () => 'taken',
+    (error) => error.message,
+  )
   await letGo()
+  assert.equal(outcome, 'taken')
+  assert.deepEqual(await storing, STORED)
+})
+
+test('while it waits for the turn of a merchant, a person who cancels payouts of others does not wait for it', async (t) => {
+  const { all, db, ledger } = await world(t)
+  const over = Promise.withResolvers<void>()
+  const taken = Promise.withResolvers<void>()
+  const held = db.transaction('test', async (tx) => {
+    await tx.run(takeTurns, { merchantIds: ['bolt'] })
+    taken.resolve()
+    await over.promise
+  })
+  await taken.promise
+  const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
+  await eventually('it waits', async () => ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0)
+  const cancelling = cancelPayouts(
+    { merchantId: 'acme', by: 'asha', reason: 'left', payoutIds: ['p1'] },
+    ledger,
+  )
+  const first = await Promise.race([cancelling, delay(5_000, 'it waits')])
+  over.resolve()
+  await held
+  assert.deepEqual(first, [{ payoutId: 'p1', kind: 'remembered' }])
   assert.deepEqual(await storing, STORED)
 })
 

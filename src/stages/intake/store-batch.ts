@@ -106,7 +106,7 @@ export function tell(tally: IntakeTally, { counted, log }: StoreDeps): void {
     )
 }
 
-/** Stores what records ask for, within the caller's transaction, which has called `lockBeforeCancels`. */
+/** Stores what records ask for, in a transaction that has called `takeTurn`. */
 export async function storeReads(
   tx: Transaction,
   reads: readonly ReadCommand[],
@@ -127,8 +127,8 @@ export async function storeReads(
   )
   return {
     fresh: fresh.map(outcomeOf),
-    repeated: requests.length - fresh.length - contradicting,
-    contradicting,
+    repeated: requests.length - fresh.length - contradicting.length,
+    contradicting: contradicting.length,
     waiting: 0,
     dead: dead.map(({ origin, reason }) => ({ origin, reason })),
   }

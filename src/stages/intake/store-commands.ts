@@ -19,25 +19,24 @@ import { holdDoubtful } from './holds.ts'
 import { commandRow, type IntakeKeys, type NewPayout, newPayout, payoutRow } from './new-payout.ts'
 import type { PayoutRequest } from './parse-command.ts'
 import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
-import { takeTurns } from './sql/holds.ts'
 
 /**
- * Stores commands, each payoutId once, whatever its content:
+ * Stores commands, each payoutId once, whatever its content, in a transaction that has called `takeTurn`:
  * - A refused command becomes `rejected` (or held while its merchant is fenced: see `heldRefused`) and spends its id.
  * - An identical repeat writes nothing. The same id with other content is an anomaly.
  * - A payout that looks like an earlier payment, or has other bank details than before, is held if its merchant's terms say so.
  * - A payout that was cancelled before it came is cancelled.
  * - A payout that a lost ledger published before is not new (see `readBackLate`).
  *
- * Returns the new payouts as they are now, and how many commands contradict what their id stands for.
+ * Returns the new payouts as they are now, and the commands that contradict what their id stands for.
  */
 export async function storeCommands(
   tx: Transaction,
   ledger: Ledger,
   keys: IntakeKeys,
   requests: readonly PayoutRequest[],
-): Promise<{ fresh: Payout[]; contradicting: number }> {
-  if (requests.length === 0) return { fresh: [], contradicting: 0 }
+): Promise<{ fresh: Payout[]; contradicting: PayoutCommand[] }> {
+  if (requests.length === 0) return { fresh: [], contradicting: [] }
   const asked = requests.map((request) => newPayout(request, keys, tx.now))
   const reported = await fenceReported(
     tx,
@@ -54,10 +53,6 @@ export async function storeCommands(
   const first = new Map<string, NewPayout>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
 
-  const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
-  if (compared.length > 0) {
-    await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
-  }
   const inserted = new Set(
     (await tx.run(insertPayouts, { payouts: [...first.values()].map(payoutRow) })).map(keyOf),
   )
@@ -77,8 +72,12 @@ export async function storeCommands(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
   )
   const contradicting = await contradictions(tx, repeats, keys)
-  await storeDecisions(tx, ledger, contradicting)
-  return { fresh: [...now.values()], contradicting: contradicting.length }
+  await storeDecisions(
+    tx,
+    ledger,
+    contradicting.map(({ decision }) => decision),
+  )
+  return { fresh: [...now.values()], contradicting: contradicting.map(({ command }) => command) }
 }
 
 /** Prepares refused payouts to be stored. One that cannot have been sent has no order number. */
@@ -124,7 +123,7 @@ async function contradictions(
   tx: Transaction,
   repeats: readonly NewPayout[],
   keys: IntakeKeys,
-): Promise<Decision[]> {
+): Promise<{ command: PayoutCommand; decision: Decision }[]> {
   if (repeats.length === 0) return []
   const stored = await tx.run(takenIn, { wanted: repeats.map(({ payout }) => payout) })
   const known = new Map(stored.map((row) => [keyOf(row), row]))
@@ -134,7 +133,7 @@ async function contradictions(
     if (!detail) return []
     const odd = anomaly(repeat.payout, 'COMMAND', 'same-id-other-content', detail, null)
     const fingerprints = [before.fingerprint.toString('hex'), repeat.fingerprint.toString('hex')] as const
-    return [{ anomaly: { ...odd.anomaly, fingerprints } }]
+    return [{ command: repeat.command, decision: { anomaly: { ...odd.anomaly, fingerprints } } }]
   })
 }
 

@@ -1,25 +1,14 @@
 import type { Partition } from '../../platform/kafka/consumer-session.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { mapKey } from '../../platform/map-key.ts'
-import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
-import { lockBeforeCancels } from './early-cancels.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
 import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
-import { takeTurns } from './sql/holds.ts'
 import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
-import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
 import { type IntakeTally, LedgerRewound, type StoreDeps, storeReads } from './store-batch.ts'
+import { heldLocks, takeTurn } from './take-turn.ts'
 import { setAside, waitAlready } from './waiting-commands.ts'
-
-/** Longer than any of payoutd's transactions keeps a merchant's payouts locked. */
-const LOCKS_MS = '1000'
-/** The wait while other transactions wait for the turns of this one: for each of several merchants, and once so many were locked. */
-const LOCKS_OF_EACH_MS = '200'
-const MOST_WAITED_FOR = 5
-const LOCKS_OF_FURTHER_MS = '1'
-/** For as long as the transaction may last. */
-const TURNS_MS = '0'
 
 /** Records of a partition: the ledger is at `from` before, and at `until` after. `epoch`: see Standing. */
 export type Slice = {
@@ -125,65 +114,26 @@ async function rewound(
 }
 
 export const takeTogether: TakeIn = async (tx, reads, deps) => {
-  await tx.run(boundLockWaits, { ms: LOCKS_MS })
-  await lockBeforeCancels(tx, reads)
-  await waitForTurns(tx, reads, deps)
-  await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
+  await takeTurn(tx, reads.map(merchantOf))
   return storeReads(tx, reads, deps)
 }
 
-/**
- * Takes all turns before any wait for a lock is bounded: another transaction of intake has them, and nobody is to be told of it. With
- * many merchants two transactions nearly always share some.
- */
-async function waitForTurns(
-  tx: Transaction,
-  reads: readonly ReadCommand[],
-  { terms }: SliceDeps,
-): Promise<void> {
-  const merchantIds = [...new Set(reads.map(merchantOf))].filter(
-    (merchantId) => merchantId !== null && terms.get(merchantId)?.holdDuplicates,
-  ) as string[]
-  if (merchantIds.length === 0) return
-  await tx.run(boundLockWaits, { ms: TURNS_MS })
-  await tx.run(takeTurns, { merchantIds })
-}
-
-/** Sets aside the commands of merchants whose locks are held, and stores those of the others. */
+/** Sets aside the commands of merchants whose locks somebody holds, and stores those of the others. */
 export const takeApart: TakeIn = async (tx, reads, deps) => {
-  await waitForTurns(tx, reads, deps)
-  await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
-  let locked = 0
-  const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>
-    (one ?? '') < (other ?? '') ? -1 : 1,
-  )
-  let all = NOTHING
-  for (const [merchantId, theirs] of byMerchant) {
-    await tx.run(markApart, {})
-    try {
-      await lockBeforeCancels(tx, theirs)
-      all = both(all, await storeReads(tx, theirs, deps))
-    } catch (error) {
-      if (!isLocked(error) || merchantId === null) throw error
-      await tx.run(backToMark, {})
-      if (++locked === MOST_WAITED_FOR) await tx.run(boundLockWaits, { ms: LOCKS_OF_FURTHER_MS })
-      await setAside(tx, theirs, deps.keys.sealing)
-      all = { ...all, waiting: all.waiting + theirs.length }
-      deps.log.warn({ merchantId, count: theirs.length, err: error }, SET_ASIDE)
-    }
+  const held = await heldLocks(tx, reads)
+  const isHeld = (read: ReadCommand) => held.has(merchantOf(read) ?? '')
+  const aside = reads.filter(isHeld)
+  await setAside(tx, aside, deps.keys.sealing)
+  for (const [merchantId, err] of held) {
+    const count = aside.filter((read) => merchantOf(read) === merchantId).length
+    deps.log.warn({ merchantId, count, err }, SET_ASIDE)
   }
-  return all
+  const others = reads.filter((read) => !isHeld(read))
+  const tally = await takeTogether(tx, others, deps)
+  return { ...tally, waiting: tally.waiting + aside.length }
 }
 
 const NOTHING: IntakeTally = { fresh: [], repeated: 0, contradicting: 0, waiting: 0, dead: [] }
-
-const both = (one: IntakeTally, other: IntakeTally): IntakeTally => ({
-  fresh: [...one.fresh, ...other.fresh],
-  repeated: one.repeated + other.repeated,
-  contradicting: one.contradicting + other.contradicting,
-  waiting: one.waiting + other.waiting,
-  dead: [...one.dead, ...other.dead],
-})
 
 const SET_ASIDE =
   'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +

@@ -87,7 +87,7 @@ const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' fo
 
 test('while an operator cancels a batch, commands of that merchant wait in their order, and all others go on', async (t) => {
   const { deps, ledger, holding, take, pay, cancel, states, behind } = await intake(t)
-  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
   await take(pay('acme', 'a1'), pay('bolt', 'b1'), cancel('acme', 'a1'), pay('bolt', 'b2'))
   assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued'], 2n])
   assert.equal(await processWaiting(deps), 1_000)
@@ -143,7 +143,7 @@ const letters = sql<object, { headers: { reason: string; origin: string } }>`
 
 test('a waiting command that the database refuses is dead-lettered alone, with its position in Kafka', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)
-  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
   await take(pay('acme', 'a1'), pay('acme', 'odd'), pay('acme', 'a2'))
   await letGo()
   await ledger.db.run(refuses, {})
@@ -159,7 +159,7 @@ const goOnFrom = sql<{ position: bigint }>`
 
 test('if another server took over meanwhile and gave out the same positions, no command that waits there is lost', async (t) => {
   const { deps, ledger, holding, take, pay, states } = await intake(t)
-  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
   await take(pay('acme', 'a1'))
   let isSetBack = false
   const setBack = async () => {

@@ -3,11 +3,9 @@ import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
-import { lockBeforeCancels } from './early-cancels.ts'
 import { merchantOf, type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
-  boundLockWaits,
   firstWaiting,
   keepWaiting,
   merchantsWaiting,
@@ -16,12 +14,11 @@ import {
   whoWaits,
 } from './sql/waiting.ts'
 import { type IntakeTally, type StoreDeps, store, storeReads } from './store-batch.ts'
+import { takeTurn } from './take-turn.ts'
 
 /** One transaction stores at most so many, and reads at most so much of them. */
 const AT_ONCE = 500
 const BYTES_AT_ONCE = 2_000_000
-/** While it waits for locks, the partition waits for it. */
-const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
 /** Tells of a record whether earlier commands of its merchant in its partition wait: then it waits behind those. */
@@ -129,8 +126,7 @@ async function storeWaiting(
   await tx.run(lockStanding, { partitions: [key] })
   const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
   const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
-  await tx.run(boundLockWaits, { ms: LOCKS_MS })
   const left = reads.filter(({ position }) => taken.has(position))
-  await lockBeforeCancels(tx, left)
+  await takeTurn(tx, left.map(merchantOf))
   return storeReads(tx, left, deps)
 }
