@@ -20,6 +20,7 @@ import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.
 import type { MerchantTerms } from '../src/stages/intake/parse-command.ts'
 import { beginAt } from '../src/stages/intake/sql/offsets.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
+import { takeTurn } from '../src/stages/intake/take-turn.ts'
 import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
 
 /** One for all tests of a file: schemas are registered once, and databases keep the tests apart. */
@@ -105,7 +106,13 @@ export async function accepted(
   const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   const terms = { ...TERMS, ...holds }
   const arrivals = commands.map((each) => ({ command: each, terms, faults: [], traceparent: null }))
-  await ledger.db.transaction('test', (tx) => storeCommands(tx, ledger, keys, arrivals))
+  await ledger.db.transaction('test', async (tx) => {
+    await takeTurn(
+      tx,
+      arrivals.map(({ command }) => command.merchantId),
+    )
+    await storeCommands(tx, ledger, keys, arrivals)
+  })
 }
 
 /** Promises nothing. */

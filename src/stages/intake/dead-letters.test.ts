@@ -330,7 +330,7 @@ test('a preview of many letters takes them in parts, each with everything about 
     ...Array.from({ length: 1_100 }, (_, i) => requested(command(`p-${i}`, account(i)))),
     requested(command('p-0', account(0))),
     requested(command('p-1', account(2_000))),
-    requested(command('again', account(2))),
+    requested(command('again', { ...account(2), batchId: 'december' })),
   ]
   const expected = await previewReplay(values, { ...deps, terms, ledger: { ...ledger, db } })
   assert.equal(parts.length, 3)
