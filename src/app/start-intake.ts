@@ -26,20 +26,32 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     ),
   }
   const intake = new Intake(deps)
+  /** By partition: where the batch began that failed last. */
+  const failedAt = new Map<number, bigint>()
+  const partOf = (partition: number) => `intake of partition ${partition}`
+  const succeeded = (partition: number) => {
+    failedAt.delete(partition)
+    lifecycle.heartbeats.succeed(partOf(partition))
+  }
   const consumption = consumeBatches({
     connection: config.kafka,
     groupId: config.kafkaGroup,
     topics: [ledger.topics.commands],
     partitionsAtOnce: 16,
-    begin: (at, logOf, known) =>
-      startingOffset(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
+    async begin(at, logOf, known) {
+      const merchantIds = [...config.merchants.keys()]
+      const begins = await startingOffset(at, logOf, { ledger, merchantIds, log }, known)
+      // What failed was stored after all, by its unanswered commit or by another process.
+      if (begins.offset > (failedAt.get(at.partition) ?? begins.offset)) succeeded(at.partition)
+      return begins
+    },
     async handler(batch) {
-      const name = `intake of partition ${batch.partition}`
       try {
         await intake.process(batch)
-        lifecycle.heartbeats.succeed(name)
+        succeeded(batch.partition)
       } catch (error) {
-        lifecycle.heartbeats.fail(name)
+        failedAt.set(batch.partition, batch.stored.offset)
+        lifecycle.heartbeats.fail(partOf(batch.partition))
         throw error
       }
     },

@@ -3,10 +3,12 @@ import { Dependencies } from '../http/dependencies.ts'
 import { internalRoutes, startingRoutes } from '../http/internal-routes.ts'
 import { payinRoutes } from '../http/routes.ts'
 import { addressesOf, dependencyFaultOf, inOneLine } from '../platform/dependency-fault.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createHttpServer, type HttpServer, listen } from '../platform/http.ts'
 import { kafkaPing } from '../platform/kafka/ping.ts'
 import { silentLogger } from '../platform/log.ts'
-import { sql } from '../platform/postgres/postgres.ts'
+import { awaitedStandbys } from '../platform/postgres/awaited-standbys.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 import { ledgerMetrics } from '../queries/ledger-metrics.ts'
 import type { Shared } from './shared.ts'
@@ -24,7 +26,14 @@ export async function serveWhileStarting({ internalAt }: Config, lifecycle: Life
   return server
 }
 
-const answers = sql<object, { one: number }>`select 1 as one`
+/** Rejects if it does not answer, or if its commits wait for a standby that does not. */
+async function askPostgres(db: Database): Promise<void> {
+  const [found] = await db.run(awaitedStandbys, {})
+  if (found?.names)
+    throw new ExpectedFailure(
+      `commits wait for a standby that does not answer (${found.names}): see payoutd doctor`,
+    )
+}
 
 export async function serveInternally(
   shared: Shared,
@@ -37,10 +46,11 @@ export async function serveInternally(
   const kafka = kafkaPing(config.kafka, silentLogger)
   lifecycle.own('Kafka ping', () => kafka.close())
   const dependencies = new Dependencies({
-    checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
+    checks: { Postgres: () => askPostgres(ledger.db), Kafka: () => kafka.ping() },
     words: (error) => {
       const dependencyFault = dependencyFaultOf(error, addressesOf(config))
-      return dependencyFault ? inOneLine(dependencyFault) : String(error)
+      if (dependencyFault) return inOneLine(dependencyFault)
+      return error instanceof ExpectedFailure ? error.message : String(error)
     },
     clock,
     log,

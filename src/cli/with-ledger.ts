@@ -6,12 +6,13 @@ import { createLogger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
 import type { Codec } from '../platform/registry/codec.ts'
 import { Lifecycle } from '../platform/running/lifecycle.ts'
+import { LOCKS_MS } from './with-database.ts'
 
 /** The ledger for one command that changes it, closed when `work` has ended. */
 export async function withLedger<T>(
   config: Config,
   work: (ledger: Ledger, codec: Codec) => Promise<T>,
-  connect = connectDatabase,
+  connect: typeof connectDatabase = (options) => connectDatabase({ ...options, lockTimeoutMs: LOCKS_MS }),
 ): Promise<T> {
   const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }))
   try {

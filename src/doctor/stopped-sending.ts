@@ -62,7 +62,8 @@ export function checkRecoveries(merchants: readonly MerchantRow[]): Finding {
   if (fenced.length === 0) return good('no merchant is fenced')
   return warning(
     fenced.join('; '),
-    'payoutd recover queries the remaining payouts, then lets sending continue',
+    'payoutd recover queries the remaining payouts, then lets sending continue; after a failover to a standby that has every commit, ' +
+      'payoutd recover --nothing-lost does so at once',
   )
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
-import { demandOwnTopics, noteOwnTopics, othersTopics } from './own-topics.ts'
+import { demandOwnTopics, moveTopics, noteOwnTopics, othersTopics } from './own-topics.ts'
 import { putOwnTopics } from './sql/own-topics.ts'
 
 test('a ledger keeps the topics that it first had, until somebody moves it to others', async (t) => {
@@ -15,7 +15,7 @@ test('a ledger keeps the topics that it first had, until somebody moves it to ot
   )
   await db.run(putOwnTopics, { prefix: 'test.', isMoved: false })
   assert.equal(await othersTopics(db, ''), null)
-  await db.run(putOwnTopics, { prefix: 'test.', isMoved: true })
+  await moveTopics(db, 'test.', { by: 'asha', reason: 'a new Kafka' })
   await demandOwnTopics(db, 'test.')
   assert.equal(
     await othersTopics(db, ''),

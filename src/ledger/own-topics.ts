@@ -1,5 +1,7 @@
+import type { Decided } from '../domain/payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
+import { recordAct } from './acts.ts'
 import { ownTopics, putOwnTopics } from './sql/own-topics.ts'
 
 /**
@@ -17,6 +19,14 @@ export async function noteOwnTopics(db: Database, prefix: string): Promise<void>
   const [own] = await db.run(ownTopics, {})
   if (!own) await db.run(putOwnTopics, { prefix, isMoved: false })
   await demandOwnTopics(db, prefix)
+}
+
+/** From now on the ledger's topics have this prefix. Records the act first: nothing may be published there without it. */
+export async function moveTopics(db: Database, prefix: string, who: Decided): Promise<void> {
+  const [own] = await db.run(ownTopics, {})
+  const change = { before: own ? { prefix: own.prefix } : null, after: { prefix } }
+  await recordAct(db, { command: 'migrate --move-topics', ...who, merchantId: null, subjects: [], ...change })
+  await db.run(putOwnTopics, { prefix, isMoved: true })
 }
 
 /** How the prefix of the ledger's own topics differs from this one, in words; null: it does not, or there is none yet. */

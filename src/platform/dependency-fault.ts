@@ -137,8 +137,18 @@ function databaseFault(error: Error, { database }: Addresses): DependencyFault |
       'check that PostgreSQL listens there and that payoutd can reach it, or correct DATABASE_URL',
     )
   }
+  if (error.message === UNANSWERED) {
+    return fault(
+      'does not finish a statement',
+      'payoutd doctor says whether a commit waits for a standby; otherwise look for sessions that keep locks, or for a frozen server. ' +
+        'What was to be changed may be changed all the same',
+    )
+  }
   return null
 }
+
+/** The message of `pg` for a statement without an answer, which has no code. */
+const UNANSWERED = 'Query read timeout'
 
 const UNREACHABLE = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 
@@ -194,6 +204,11 @@ function refusal(state: string, message: string, database: string): DependencyFa
     case '57P02':
     case '57P03':
       return { what: `${database} is starting or stopping`, todo: 'try again in a moment' }
+    case '55P03':
+      return {
+        what: `another session of ${database} keeps a lock that this needs`,
+        todo: 'try again, and if it stays so, find the session with pg_blocking_pids',
+      }
     case '25P04':
       return { what: `${database} took too long`, todo: 'check its load, and try again' }
     default:

@@ -24,13 +24,13 @@ export const migrateCommand = withWho(
 ).action(async ({ by, reason, grantTo: role, moveTopics = false }: MigrateOptions) => {
   const config = readConfig(process.env)
   const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
-  const { tables, topics, schemas } = await migrateAll(config, log, moveTopics)
+  const { tables, topics, schemas } = await migrateAll(config, log, moveTopics ? { by, reason } : undefined)
   if (role !== undefined) await grantTo(config.databaseUrl, role)
   await withDatabase(config, (db) =>
     recordAct(db, {
       ...{ by, reason, command: 'migrate', merchantId: null, subjects: tables },
       before: null,
-      after: { topics, grantedTo: role ?? null, ...(moveTopics ? { movedTo: config.topicPrefix } : {}) },
+      after: { topics, grantedTo: role ?? null },
     }),
   )
   print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')

@@ -32,7 +32,14 @@ export function checkHistory(noted: ServerIdentity | undefined, now: ServerIdent
 export function checkStandbys(settings: StandbySettings | undefined): Finding {
   if (!settings)
     return wrong('the database does not return its settings', 'check what listens at DATABASE_URL')
-  const { names, synchronousCommit } = settings
+  const { names, synchronousCommit, isAwaited, connected } = settings
+  if (isAwaited || (names !== '' && connected === 0)) {
+    return wrong(
+      `every commit waits for ${names}, ${connected === 0 ? 'and no standby is connected' : 'which does not answer'}: nothing is stored meanwhile`,
+      'start the standby, or connect it again. If it is lost for long, take it out of synchronous_standby_names: then a failover can ' +
+        'lose commits (docs/how-to/failover.md)',
+    )
+  }
   if (names === '') {
     return good(
       'commits wait for no standby: a failover can lose the last commits, and fences every merchant until payoutd ' +

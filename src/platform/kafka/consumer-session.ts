@@ -73,6 +73,7 @@ const GOODBYE_MS = 5_000
 const LOOK_EVERY_MS = 3_000
 /** After a crash, the dead process's partitions wait this long. Longer than anything may ever block the event loop. */
 const SESSION_MS = 10_000
+const METADATA_MS = 10_000
 /** One of the largest batches takes a minute or two. If it starts again, it goes on after what is stored. */
 const LONGEST_IN_HAND_MS = 600_000
 const LONGEST_FAILING_MS = 30_000
@@ -127,6 +128,8 @@ export class ConsumerSession {
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
       allowAutoTopicCreation: false,
+      // Until then nobody reads a partition that was added.
+      metadataMaxAge: METADATA_MS,
       heartbeatInterval: HEARTBEAT_MS,
       sessionTimeout: SESSION_MS,
       maxBytesPerPartition: options.maxBytesPerPartition ?? 128 * 1024,

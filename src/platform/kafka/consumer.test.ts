@@ -87,6 +87,18 @@ async function keysOfPartitions(t: TestContext, partitions: number): Promise<str
   return numbers(0, partitions - 1).map((p) => store.seen.find((s) => s.partition === Number(p))?.text ?? '')
 }
 
+test('a partition that is added while a consumer reads is read soon', async (t) => {
+  const topic = await newTopic(1)
+  const store = new Store()
+  consume(t, topic, store)
+  await eventually('the first partition is read', () => store.offsets.has('0'))
+  const admin = bare().admin()
+  await admin.connect()
+  await admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] })
+  await admin.disconnect()
+  await eventually('the second is, too', () => store.offsets.has('1'))
+})
+
 test('every record of a partition arrives in order and once', async (t) => {
   const topic = await newTopic()
   const store = new Store()

@@ -12,6 +12,7 @@ import type { HttpServer } from '../../platform/http.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
+import { isWithoutAnswer } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 
 export type CallbackEndpointDeps<Report> = {
@@ -92,7 +93,8 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
       return true
     } catch (error) {
       const orderNo = callback.report.mchOrderNo
-      this.#deps.log.error({ err: error, merchantId, mchOrderNo: orderNo }, 'callback not stored')
+      if (!isWithoutAnswer(error))
+        this.#deps.log.error({ err: error, merchantId, mchOrderNo: orderNo }, 'callback not stored')
       await keepRefused(error, { merchantId, payoutId: null, orderNo, source: 'CALLBACK' }, this.#deps)
       return false
     } finally {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/log.ts'
-import type { Database } from '../../platform/postgres/postgres.ts'
+import { type Database, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
 import { reportLag } from './sql/lag.ts'
 
@@ -33,7 +33,7 @@ export class LagReport {
     return EVERY_MS
   }
 
-  /** If a report fails, the next turn repeats it. */
+  /** If a report fails, the next turn repeats it. That the database is away is told once, and not here. */
   async #report(merchantId: string, lagMs: number): Promise<void> {
     const { db, processId, log } = this.#deps
     try {
@@ -42,6 +42,7 @@ export class LagReport {
       else this.#reported.add(merchantId)
     } catch (error) {
       this.#reported.add(merchantId)
+      if (isWithoutAnswer(error)) return
       log.error({ err: error, merchantId }, 'cannot measure how far callbacks of this merchant are behind')
     }
   }
