@@ -39,7 +39,7 @@ test('payouts whose ids look the same when joined are two', async (t) => {
     { ...command('c'), merchantId: 'acme:b' },
   ].map((each) => ({ command: each, terms, faults: [], traceparent: null }))
   const taken = await ledger.db.transaction('test', (tx) => storeCommands(tx, ledger, keys, arrivals))
-  assert.deepEqual([taken.fresh.length, taken.contradicting], [2, 0])
+  assert.deepEqual([taken.fresh.length, taken.contradicting.length], [2, 0])
   assert.equal((await payoutsOf(ledger)).length, 2)
 })
 
