@@ -19,6 +19,7 @@ import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
 import type { Aside, OpenedDetails } from './claim-candidates.ts'
+import { type Claimant, ClaimRoom } from './claim-room.ts'
 import { canChangePace, type Gate, type PaceLimits } from './merchant-gate.ts'
 import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
 import { RefusedClaims } from './refused-claims.ts'
@@ -52,27 +53,12 @@ export type DispatchDeps = RecordDeps & {
   took: Histogram
 }
 
-/** Dispatch claims a wave once this many slots are free, so that few payouts are in doubt after a crash. */
-const REFILL = 16
-const LARGEST_WAVE = 64
 /**
  * Claims under way at once in this process, together fewer than its connections by default. A merchant whose claims take nothing
  * claims in vain, apart from the others: there may be hundreds of them, when a top-up was missed.
  */
 const MOST_CLAIMS = 3
 const MOST_CLAIMS_IN_VAIN = 1
-/**
- * Where many merchants have payouts to send, each sends so many at a time, and then others do: a claim of one payout, with its answer
- * and its callback, takes as many statements as a claim of several.
- */
-const LEAST_SHARE = 8
-/**
- * While others keep so many slots that there is no room for a wave, a merchant without a call may make one, if need be beyond the
- * slots, because calls of a gateway that hangs keep theirs for long. So many begin at a time; one that takes longer than this no
- * longer counts, so that hanging ones keep nobody waiting.
- */
-const MOST_SINGLES = 16
-const SINGLE_MS = 250
 const BUSY_MS = 2
 /**
  * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
@@ -106,6 +92,7 @@ const OTHERS = {
 export class Dispatch {
   readonly #deps: DispatchDeps
   readonly #slots: SharedSlots
+  readonly #room: ClaimRoom
   readonly #claims: Slots
   readonly #claimsInVain: Slots
   readonly #outcomes: Batchers<ApplyOutcome, undefined>
@@ -117,10 +104,6 @@ export class Dispatch {
   readonly #toldOther = new Set<string>()
   readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()
-  /** The most slots of one merchant, while others send, too. */
-  #share = 0
-  /** Merchants that have just begun a single call for want of room. */
-  #singles = 0
   #lookAt = 0
   #foundAt = 0
   #isToLook = false
@@ -129,6 +112,11 @@ export class Dispatch {
   constructor(deps: DispatchDeps) {
     this.#deps = deps
     this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys(), deps.log)
+    this.#room = new ClaimRoom(
+      this.#slots,
+      deps.inFlight,
+      (merchantId) => this.#underWayOf(merchantId).size > 0,
+    )
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#claimsInVain = new Slots(MOST_CLAIMS_IN_VAIN, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
@@ -141,7 +129,7 @@ export class Dispatch {
 
   /** One turn of the loop: begins a wave of each merchant that has work and room. Returns ms to wait before the next. */
   async turn(): Promise<number> {
-    const { clock, ledger, senders, inFlight } = this.#deps
+    const { clock, ledger, senders } = this.#deps
     if (clock.monotonic() >= this.#lookAt) {
       this.#isToLook = false
       const began = clock.monotonic()
@@ -154,19 +142,12 @@ export class Dispatch {
       this.#lookAt = this.#isToLook ? now : now + everyMs
       this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }
-    const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
-    this.#share = Math.max(LEAST_SHARE, Math.ceil(inFlight / Math.max(1, sharing.length)))
-    const since = clock.monotonic() - SINGLE_MS
-    this.#singles = sharing.filter(
-      ([merchantId, { singleAt, claiming }]) =>
-        singleAt !== null && (claiming || (this.#holds(merchantId) && singleAt > since)),
-    ).length
+    this.#room.divide(this.#active, clock.monotonic())
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
-      const atMost = this.#roomOf(merchantId, turn)
+      const atMost = this.#room.of(merchantId, turn)
       if (atMost === 0) continue
-      turn.singleAt = turn.takes && atMost === 1 ? clock.monotonic() : null
-      if (turn.singleAt !== null) this.#singles++
+      this.#room.begin(turn, atMost, clock.monotonic())
       this.#beginWave(merchantId, turn)
     }
     const next = Math.min(
@@ -199,22 +180,6 @@ export class Dispatch {
     if (turn && turn.failures === 0) turn.restUntil = 0
   }
 
-  /** How many payouts the next claim of a merchant may take; 0: so few that it waits for more. */
-  #roomOf(merchantId: string, turn: DispatchTurn): number {
-    const held = this.#slots.held(merchantId)
-    const room = Math.min(this.#slots.roomWithin(merchantId), this.#share - held)
-    if (!turn.takes)
-      return Math.min(Math.max(room, held === 0 ? 1 : 0), Math.max(1, this.#slots.ownRoom(merchantId)))
-    const { own } = this.#slots
-    const least =
-      held > 0
-        ? Math.min(REFILL, Math.ceil((held + room) / 2))
-        : Math.min(REFILL, Math.ceil(Math.min(this.#share, this.#deps.inFlight) / 2), own || REFILL)
-    const maySingle = turn.claiming ? turn.singleAt !== null : this.#singles < MOST_SINGLES
-    if (room >= least) return Math.min(room, LARGEST_WAVE)
-    return held === 0 && maySingle ? 1 : 0
-  }
-
   /**
    * Takes the slots once the claim begins, and before it knows how many payouts there are: hundreds of claims may wait for each
    * other, and another claim may be under way. Then it is the others' turn first.
@@ -223,7 +188,7 @@ export class Dispatch {
     turn.claiming = true
     const claims = turn.isInVain ? this.#claimsInVain : this.#claims
     claims.run(async () => {
-      const atMost = this.#isEnding ? 0 : this.#roomOf(merchantId, turn)
+      const atMost = this.#isEnding ? 0 : this.#room.of(merchantId, turn)
       try {
         if (atMost === 0) return
         this.#active.delete(merchantId)
@@ -383,10 +348,6 @@ export class Dispatch {
     })
   }
 
-  #holds(merchantId: string): boolean {
-    return this.#underWayOf(merchantId).size > 0
-  }
-
   #underWayOf(merchantId: string): Set<Payout> {
     return this.#underWay.get(merchantId) as Set<Payout>
   }
@@ -428,16 +389,11 @@ export class Dispatch {
 }
 
 /** The state of dispatch for a merchant with payouts to send. */
-type DispatchTurn = {
-  claiming: boolean
+type DispatchTurn = Claimant & {
   /** Claims in a row that failed in the database. */
   failures: number
   /** Claims in a row that took nothing: the gate was closed, the balance was short, or another process had the payouts. */
   takenNothing: number
-  /** Unless its last claim took nothing. Otherwise the merchant uses only slots of its own, and has no part in the share. */
-  takes: boolean
-  /** When its last claim began, if there was no room for more than one call. */
-  singleAt: number | null
   /** Its last claim took nothing although payouts wait, and the next one will hardly take more. */
   isInVain: boolean
   /** Its last claim took less than it could: nothing waits until a look finds some. */
