@@ -19,6 +19,7 @@ const PARTS: Record<keyof Cpu, { label: string; color: string }> = {
 const KINDS = Object.keys(PARTS) as (keyof Cpu)[]
 const MICROS_PER_SECOND_OF_10000 = 100
 
+const TITLE = 'CPU per payout ÷ that of payoutd in the same run'
 const [LEFT, UNIT, HEIGHT, STEP, TOP] = [150, 190, 20, 32, 64]
 
 async function barsIn(file: string): Promise<Bar[]> {
@@ -86,8 +87,9 @@ function drawn(bars: readonly Bar[]): string {
   })
   const height = TOP + bars.length * STEP + 8
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${Math.ceil(width)} ${height}" font-family="sans-serif" font-size="13">
+<title>${TITLE}</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
-${text(8, 20, 'CPU per payout ÷ that of payoutd in the same run')}
+${text(8, 20, TITLE)}
 ${[...legend, ...rows].join('\n')}
 </svg>
 `

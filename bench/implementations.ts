@@ -6,6 +6,7 @@ import { payoutdNode } from '../devkit/local/demo/payoutd-process.ts'
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
+import { TRACE_GARBAGE } from './garbage.ts'
 import type { Spawn } from './spawn.ts'
 import type { Testbed } from './testbed.ts'
 
@@ -16,13 +17,14 @@ export type Implementation = {
 }
 
 export const payoutdProgram = path.join(import.meta.dirname, '../bin/payoutd.ts')
-const serve = [...payoutdNode, payoutdProgram, 'serve']
+const node = [...payoutdNode, TRACE_GARBAGE]
+const serve = [...node, payoutdProgram, 'serve']
 
 /** A program in `contenders/`, which makes its own tables when it starts. */
 const rival = (file: string): Implementation => ({
   prepare: async () => undefined,
   start: async (spawn) => [
-    (await spawn([...payoutdNode, path.join(import.meta.dirname, 'contenders', file)])).process,
+    (await spawn([...node, path.join(import.meta.dirname, 'contenders', file)])).process,
   ],
 })
 
@@ -62,7 +64,7 @@ export function implementationOf(name: string): Implementation | undefined {
     program === path.resolve(checkout, 'src/cli/payoutd.ts') ? [] : ['--by', 'bench', '--reason', 'benchmark']
   return {
     prepare: ({ env }) => promisify(execFile)(process.execPath, [program, 'migrate', ...who], { env }),
-    start: async (spawn) => [(await spawn([...payoutdNode, program, 'serve'])).process],
+    start: async (spawn) => [(await spawn([...node, program, 'serve'])).process],
   }
 }
 

@@ -33,6 +33,8 @@ const LINES: Line[] = [
     value: ({ perPayout }) => perPayout.readsAndWrites,
     digits: 1,
   },
+  { label: '            garbage collected, kB', value: ({ perPayout }) => perPayout.garbageKb, digits: 0 },
+  { label: '            collecting it, ms', value: ({ perPayout }) => perPayout.garbageMs, digits: 3 },
   { label: '            messages', value: ({ perPayout }) => perPayout.messages, digits: 1 },
   { label: '            their bytes on disk', value: ({ perPayout }) => perPayout.messageBytes, digits: 0 },
   ...spreadLines('backlog: callback → result', ({ backlog }) => backlog.callbackToResult),

@@ -3,6 +3,7 @@ import { end } from '../devkit/local/servers/server.ts'
 import { topicNames } from '../src/messages/topics.ts'
 import { countDatabaseWork, topicBytes } from './costs.ts'
 import { type Cpu, cpuOf, cpuPer10000 } from './cpu.ts'
+import { garbageOf } from './garbage.ts'
 import { type Implementation, implementationOf } from './implementations.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
@@ -34,6 +35,9 @@ export type Measurement = {
     walBytes: number
     rows: Record<string, number>
     readsAndWrites: number
+    /** What the workers' garbage collectors freed, in kB, and how long they stopped them, in ms. */
+    garbageKb: number
+    garbageMs: number
     messages: number
     messageBytes: number
   }
@@ -80,10 +84,12 @@ async function measure(
   const before = cpuOf(workers, sandbox, servers)
   const databaseWork = await countDatabaseWork(config.databaseUrl)
   const calls = sum(pids.map(readsAndWrites))
+  const garbage = await garbageOf(workers)
   await observer.results(backlog.size)
   const cpu = cpuPer10000(before, cpuOf(workers, sandbox, servers), backlog.size)
   const perPayout = (count: number) => count / backlog.size
   const callsEach = perPayout(sum(pids.map(readsAndWrites)) - calls)
+  const collected = await garbageOf(workers)
   const { rows, ...work } = await databaseWork()
 
   const loads = []
@@ -121,6 +127,8 @@ async function measure(
       },
       rows: Object.fromEntries(Object.entries(rows).map(([table, count]) => [table, perPayout(count)])),
       readsAndWrites: callsEach,
+      garbageKb: perPayout((collected.megabytes - garbage.megabytes) * 1_000),
+      garbageMs: perPayout(collected.ms - garbage.ms),
       ...{ messages: events.messages / total, messageBytes: sum(bytes) / total },
     },
     backlog: { callbackToResult: spread(ofBacklog.map(callbackToResult)), legs: legs(ofBacklog, backlog) },

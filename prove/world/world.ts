@@ -323,7 +323,7 @@ export class World {
       ...(without && { program: 'prove/without/serve-without.ts' }),
       settings: {
         ...this.settings,
-        KAFKA_GROUP: `${this.config.topicPrefix}${options.group ?? number}`,
+        KAFKA_GROUP: `${options.group ?? number}`,
         INTERNAL_PORT: String(internalPort),
         ...(clockOffMs !== undefined && { PROVE_CLOCK_OFF_MS: String(clockOffMs) }),
       },

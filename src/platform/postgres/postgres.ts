@@ -376,13 +376,15 @@ async function inTransaction<T>(
       await asked(client.query('commit'))
       crashPoint('after commit', name)
       return result
-    } catch (error) {
+    } catch (failure) {
+      // A server that ends a connection between two statements says why only there.
+      const error = broken instanceof pg.DatabaseError ? broken : failure
       // After a statement without an answer a rollback would get none either. The connection ends, and with it the
       // transaction.
       if (isUnanswered(error)) broken = error
       else
-        await client.query('rollback').catch((failure: Error) => {
-          broken = failure
+        await client.query('rollback').catch((failed: Error) => {
+          broken = failed
         })
       if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? '')) throw error
     } finally {

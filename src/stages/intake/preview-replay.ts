@@ -1,20 +1,12 @@
 import type { Fault } from '../../domain/fault.ts'
-import { beneficiaryIdHash, type PayoutKey, payeeHash } from '../../domain/identifiers.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { keyOf, lockPayouts } from '../../ledger/ledger.ts'
-import { mapKey } from '../../platform/map-key.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { storeCancels } from './early-cancels.ts'
 import type { IntakeDeps } from './intake.ts'
-import type { IntakeKeys } from './new-payout.ts'
-import {
-  type CancelRequest,
-  merchantOf,
-  type ParsedCommand,
-  type PayoutRequest,
-  parseCommand,
-} from './parse-command.ts'
-import { related } from './related.ts'
+import { inParts, inSets, type Letter, type Part } from './letter-parts.ts'
+import { type CancelRequest, merchantOf, type PayoutRequest, parseCommand } from './parse-command.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
@@ -35,8 +27,8 @@ export type Expected =
 
 /** Not an error: rolls back a transaction of the preview, so that nothing of it stays. */
 class Tried extends Error {
-  readonly expected: Expected[]
-  constructor(expected: Expected[]) {
+  readonly expected: Map<Letter, Expected>
+  constructor(expected: Map<Letter, Expected>) {
     super()
     this.expected = expected
   }
@@ -44,9 +36,6 @@ class Tried extends Error {
 
 const mark = sql<object>`savepoint tried`
 const backToMark = sql<object>`rollback to savepoint tried`
-
-/** Intake waits for the turns of a part: it has about as many commands as a transaction of intake. */
-const PART = 500
 
 /**
  * What intake would do with these values if they came now, in this order. It stores each as intake does, part by part, and rolls
@@ -63,70 +52,28 @@ export async function previewReplay(
     const detail = decoded.kind === 'undecodable' ? decoded.detail : null
     letters.push({ place, detail, parsed: parseCommand(decoded, deps.terms) })
   }
-  const expected = new Map<number, Expected>()
+  const expected = new Map<Letter, Expected>()
   for (const part of inParts(letters, deps.keys))
-    for (const [i, each] of (await tryPart(part, deps)).entries())
-      expected.set((part[i] as Letter).place, each)
-  return letters.map(({ place }) => expected.get(place) as Expected)
+    for (const [letter, each] of await tryPart(part, deps)) expected.set(letter, each)
+  return letters.map((letter) => expected.get(letter) as Expected)
 }
 
-/** `place`: among the values. `detail`: why it cannot be decoded. */
-type Letter = { place: number; detail: string | null; parsed: ParsedCommand }
-
-/** Letters that may depend on each other stay together, and in their order. */
-function inParts(letters: readonly Letter[], keys: IntakeKeys): Letter[][] {
-  const parts: Letter[][] = []
-  for (const group of related(letters, ({ parsed }) => subjectsOf(parsed, keys))) {
-    for (let from = 0; from < group.length; from += PART) {
-      const some = group.slice(from, from + PART)
-      const last = parts.at(-1)
-      if (last && last.length + some.length <= PART) last.push(...some)
-      else parts.push(some)
-    }
-  }
-  return parts.map((part) => part.sort((one, other) => one.place - other.place))
-}
-
-/** What intake looks for others by: the payoutId, and for a request the bank account and the beneficiary, too. */
-function subjectsOf(parsed: ParsedCommand, { fingerprint }: IntakeKeys): string[] {
-  if (parsed.kind === 'cancel') return [mapKey('payout', keyOf(parsed))]
-  if (parsed.kind !== 'payout') return []
-  const { command } = parsed
-  const of = (what: string, hash: Buffer | null) =>
-    hash ? [mapKey(what, command.merchantId, hash.toString('base64'))] : []
-  return [
-    mapKey('payout', keyOf(command)),
-    ...of('account', payeeHash(command, fingerprint)),
-    ...of('beneficiary', beneficiaryIdHash(command, fingerprint)),
-  ]
-}
-
-async function tryPart(part: readonly Letter[], deps: PreviewDeps): Promise<Expected[]> {
+async function tryPart(part: Part, deps: PreviewDeps): Promise<Map<Letter, Expected>> {
   try {
     return await deps.ledger.db.transaction('preview of commands', async (tx) => {
       await takeTurn(
         tx,
-        part.map(({ parsed }) => merchantOf({ parsed })),
+        part.flat(2).map(({ parsed }) => merchantOf({ parsed })),
       )
-      const expected: Expected[] = []
-      for (const some of inSets(part)) expected.push(...(await trySet(tx, some, deps)))
+      const expected = new Map<Letter, Expected>()
+      for (const set of inSets(part))
+        for (const [i, each] of (await trySet(tx, set, deps)).entries()) expected.set(set[i] as Letter, each)
       throw new Tried(expected)
     })
   } catch (error) {
     if (error instanceof Tried) return error.expected
     throw error
   }
-}
-
-/** Requests that follow each other are stored together, as by intake, and everything else alone. */
-function inSets(part: readonly Letter[]): Letter[][] {
-  const sets: Letter[][] = []
-  for (const letter of part) {
-    const last = sets.at(-1)
-    if (letter.parsed.kind === 'payout' && last?.[0]?.parsed.kind === 'payout') last.push(letter)
-    else sets.push([letter])
-  }
-  return sets
 }
 
 /** If the database refuses something of a set, tries halves of it down to the single letter. */
@@ -144,23 +91,29 @@ async function trySet(tx: Transaction, some: readonly Letter[], deps: PreviewDep
   }
 }
 
+/** Letters of one kind. */
 async function tryOut(tx: Transaction, some: readonly Letter[], deps: PreviewDeps): Promise<Expected[]> {
   const requests = some.flatMap(({ parsed }) => (parsed.kind === 'payout' ? [parsed] : []))
   if (requests.length > 0) return tryPayouts(tx, requests, deps)
-  const expected: Expected[] = []
-  for (const { parsed, detail } of some) {
-    if (parsed.kind === 'dead') expected.push({ ...parsed, detail })
-    else if (parsed.kind === 'batch') expected.push({ kind: 'batch', batchId: parsed.declaration.batchId })
-    else if (parsed.kind === 'cancel') expected.push(await tryCancel(tx, parsed, deps))
-  }
-  return expected
+  const cancels = some.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : []))
+  if (cancels.length > 0) return tryCancels(tx, cancels, deps)
+  return some.flatMap(({ parsed, detail }): Expected[] => {
+    if (parsed.kind === 'dead') return [{ ...parsed, detail }]
+    return parsed.kind === 'batch' ? [{ kind: 'batch', batchId: parsed.declaration.batchId }] : []
+  })
 }
 
-async function tryCancel(tx: Transaction, cancel: CancelRequest, { ledger }: PreviewDeps): Promise<Expected> {
-  const { merchantId, payoutId } = cancel
-  await storeCancels(tx, ledger, [cancel])
-  const [payout] = await lockPayouts(tx, [cancel])
-  return { kind: 'cancel', merchantId, payoutId, to: payout?.state ?? null }
+async function tryCancels(
+  tx: Transaction,
+  cancels: readonly CancelRequest[],
+  { ledger }: PreviewDeps,
+): Promise<Expected[]> {
+  await storeCancels(tx, ledger, cancels)
+  const payouts = new Map((await lockPayouts(tx, cancels)).map((payout) => [keyOf(payout), payout]))
+  return cancels.map((cancel) => {
+    const { merchantId, payoutId } = cancel
+    return { kind: 'cancel', merchantId, payoutId, to: payouts.get(keyOf(cancel))?.state ?? null }
+  })
 }
 
 async function tryPayouts(

@@ -1,13 +1,14 @@
 import type { Partition } from '../../platform/kafka/consumer-session.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { mapKey } from '../../platform/map-key.ts'
-import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
 import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
 import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
+import { backToMark, markApart } from './sql/waiting.ts'
 import { type IntakeTally, LedgerRewound, type StoreDeps, storeReads } from './store-batch.ts'
-import { heldLocks, takeTurn } from './take-turn.ts'
+import { heldLocks, keepCancelsAway, takeTurn, waitForTurns } from './take-turn.ts'
 import { setAside, waitAlready } from './waiting-commands.ts'
 
 /** Records of a partition: the ledger is at `from` before, and at `until` after. `epoch`: see Standing. */
@@ -124,17 +125,55 @@ export const takeApart: TakeIn = async (tx, reads, deps) => {
   const isHeld = (read: ReadCommand) => held.has(merchantOf(read) ?? '')
   const aside = reads.filter(isHeld)
   await setAside(tx, aside, deps.keys.sealing)
-  for (const [merchantId, err] of held) {
-    const count = aside.filter((read) => merchantOf(read) === merchantId).length
-    deps.log.warn({ merchantId, count, err }, SET_ASIDE)
-  }
   const others = reads.filter((read) => !isHeld(read))
-  const tally = await takeTogether(tx, others, deps)
+  await waitForTurns(tx, others.map(merchantOf))
+  const tally = await storeApart(tx, others, deps, { failures: 0 })
   return { ...tally, waiting: tally.waiting + aside.length }
+}
+
+/** How long it may wait for a lock while others wait for its turns, after so many such waits were in vain. */
+const locksMs = (failures: number): number => (failures < 3 ? 100 : failures < 50 ? 10 : 1)
+
+/** If some lock is held, whichever it is, tries halves of the merchants down to the one whose commands must wait. */
+async function storeApart(
+  tx: Transaction,
+  reads: readonly ReadCommand[],
+  deps: SliceDeps,
+  waited: { failures: number },
+): Promise<IntakeTally> {
+  await tx.run(markApart, {})
+  try {
+    await keepCancelsAway(tx, reads.map(merchantOf), locksMs(waited.failures))
+    return await storeReads(tx, reads, deps)
+  } catch (error) {
+    const merchants = [...new Set(reads.map(merchantOf))]
+    if (!isLocked(error) || merchants.every((merchantId) => merchantId === null)) throw error
+    await tx.run(backToMark, {})
+    waited.failures++
+    if (merchants.length === 1) {
+      await setAside(tx, reads, deps.keys.sealing)
+      return { ...NOTHING, waiting: reads.length }
+    }
+    const first = new Set(merchants.slice(0, Math.ceil(merchants.length / 2)))
+    const isFirst = (read: ReadCommand) => first.has(merchantOf(read))
+    return both(
+      await storeApart(tx, reads.filter(isFirst), deps, waited),
+      await storeApart(
+        tx,
+        reads.filter((read) => !isFirst(read)),
+        deps,
+        waited,
+      ),
+    )
+  }
 }
 
 const NOTHING: IntakeTally = { fresh: [], repeated: 0, contradicting: 0, waiting: 0, dead: [] }
 
-const SET_ASIDE =
-  'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +
-  'other merchants are not affected'
+const both = (one: IntakeTally, other: IntakeTally): IntakeTally => ({
+  fresh: [...one.fresh, ...other.fresh],
+  repeated: one.repeated + other.repeated,
+  contradicting: one.contradicting + other.contradicting,
+  waiting: one.waiting + other.waiting,
+  dead: [...one.dead, ...other.dead],
+})

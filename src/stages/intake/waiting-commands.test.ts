@@ -32,6 +32,7 @@ async function intake(t: TestContext) {
     log: silentLogger,
     counted: new Metrics().counter('commands_total', 'test', ['outcome']),
     rounds: new Rounds(),
+    lockedSince: new Map(),
   }
   const encoder = (name: string) => codec.encoder<object>(topic, `in.payoutd.${name}`)
   const [requested, cancelled] = [encoder('PayoutRequested'), encoder('PayoutCancelRequested')]
@@ -135,6 +136,31 @@ test('while a payout is locked, its cancellation waits, and all others go on', a
   await letGo()
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 cancelled cancelled', 'b1 cancelled cancelled', 'b2 queued'])
+})
+
+const changePayout = sql<object>`update payouts set updated_at = now() where payout_id = 'a1'`
+const lockEarlyCancel = sql<object>`select from early_cancels for update`
+
+test('while somebody changes a payout, a repeat of its command waits, and all others go on', async (t) => {
+  const { deps, holding, take, pay, states, behind } = await intake(t)
+  await take(pay('acme', 'a1'))
+  const letGo = await holding((tx) => tx.run(changePayout, {}))
+  await take(pay('acme', 'a1'), pay('bolt', 'b1'), pay('acme', 'a2'))
+  assert.deepEqual([await states(), await behind()], [['a1 queued', 'b1 queued'], 2n])
+  await letGo()
+  await processWaiting(deps)
+  assert.deepEqual([await states(), await behind()], [['a1 queued', 'a2 queued', 'b1 queued'], 0n])
+})
+
+test('while an early cancellation is locked, its command waits, and all others go on', async (t) => {
+  const { deps, holding, take, pay, cancel, states } = await intake(t)
+  await take(cancel('acme', 'a1'))
+  const letGo = await holding((tx) => tx.run(lockEarlyCancel, {}))
+  await take(...Array.from({ length: 5 }, (_, i) => pay('bolt', `b${i}`)), pay('acme', 'a1'))
+  assert.deepEqual(await states(), ['b0 queued', 'b1 queued', 'b2 queued', 'b3 queued', 'b4 queued'])
+  await letGo()
+  await processWaiting(deps)
+  assert.equal((await states())[0], 'a1 cancelled cancelled')
 })
 
 const refuses = sql<object>`alter table payouts add constraint odd check (payout_id <> 'odd')`

@@ -20,6 +20,7 @@ import { takeTurn } from './take-turn.ts'
 const AT_ONCE = 500
 const BYTES_AT_ONCE = 2_000_000
 const EVERY_MS = 1_000
+const TOLD_AFTER_MS = 10_000
 
 /** Tells of a record whether earlier commands of its merchant in its partition wait: then it waits behind those. */
 export async function waitAlready(
@@ -63,7 +64,9 @@ export async function setAside(
   }
 }
 
-export type WaitingDeps = StoreDeps & ReadDeps & { rounds: Rounds<WaitingKey> }
+/** `lockedSince`: by merchant, since when its locks are held; null: that was told. */
+export type WaitingDeps = StoreDeps &
+  ReadDeps & { rounds: Rounds<WaitingKey>; lockedSince: Map<string, number | null> }
 
 /**
  * Stores some waiting commands, each merchant by itself: if its locks are still held, or they cannot be stored, the next
@@ -94,12 +97,29 @@ async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
   for (const row of rows) reads.push(await readAgain(key, row, deps))
   try {
     await store(reads, { together: (tx, some) => storeWaiting(tx, key, some, deps) }, deps)
+    deps.lockedSince.delete(key.merchantId)
     return true
   } catch (error) {
-    if (isLocked(error)) return false
-    throw error
+    if (!isLocked(error)) throw error
+    tellLocked(key, error, deps)
+    return false
   }
 }
+
+/** Says so once, and not of locks that are free again in a moment, as those of a large cancellation are. */
+function tellLocked({ merchantId }: WaitingKey, err: unknown, { lockedSince, log }: WaitingDeps): void {
+  const now = performance.now()
+  const since = lockedSince.get(merchantId)
+  if (since === undefined) lockedSince.set(merchantId, now)
+  else if (since !== null && now - since > TOLD_AFTER_MS) {
+    log.warn({ merchantId, err }, LOCKED)
+    lockedSince.set(merchantId, null)
+  }
+}
+
+const LOCKED =
+  'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +
+  'other merchants are not affected'
 
 async function readAgain(
   { topic, partition }: WaitingKey,
