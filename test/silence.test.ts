@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { PresenceCheck } from '../src/gateway/presence-check.ts'
 import { merchantsWithLost } from '../src/ledger/callbacks/sql/lost-callbacks.ts'
+import { detailsContext } from '../src/ledger/encryption-contexts.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { merchantsWithOpen, openPage } from '../src/ledger/sql/open-payouts.ts'
 import { type PayinPollerDeps, payinPoller } from '../src/payins/poller.ts'
@@ -10,6 +11,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { type Database, type Sql, signing } from '../src/platform/postgres/postgres.ts'
 import { Rounds } from '../src/platform/postgres/rounds.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
+import { type SealingKeys, seal, sealingKey } from '../src/platform/seal.ts'
 import { openByAccount } from '../src/queries/open-by-account.ts'
 import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/undecryptable.ts'
 import { KeyTrial } from '../src/stages/dispatch/undecryptable.ts'
@@ -21,11 +23,17 @@ const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` })
 const queriers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
 const presenceCheck = new PresenceCheck(systemClock)
 const log = silentLogger
+const KEYS: SealingKeys = { current: 1, keys: new Map([[1, sealingKey(Buffer.alloc(32, 1))]]) }
+
+function sealedPayout({ merchantId }: { merchantId: string }) {
+  const payout = { merchantId, payoutId: 'p' }
+  return { ...payout, sealed: seal(Buffer.from('{}'), detailsContext(payout), KEYS) }
+}
 
 /** Every merchant has an item in each of these lists. */
 const LISTS = new Map<string, object[]>([
   [merchantsWithLost.name, MERCHANTS],
-  [payoutsAwaitingKey.name, MERCHANTS.map((each) => ({ ...each, payoutId: 'p' }))],
+  [payoutsAwaitingKey.name, MERCHANTS.map(sealedPayout)],
   [whoWaits.name, MERCHANTS.map((each) => ({ ...each, topic: 'commands', partition: 0 }))],
   [merchantsWithOpen.name, MERCHANTS],
   [openPage.name, []],
@@ -46,7 +54,7 @@ const LOOPS: Record<string, SilentTurn> = {
       presenceCheck,
       log,
     } as unknown as PayinPollerDeps).queryLost(sign),
-  'payouts that waited for a key': (db, sign) => new KeyTrial({ db } as Ledger, log).turn(sign),
+  'payouts that waited for a key': (db, sign) => new KeyTrial({ db } as Ledger, KEYS, log).turn(sign),
   'commands that wait': (db, sign) =>
     processWaiting({
       ledger: { db: signing(sign, db) },

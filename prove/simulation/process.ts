@@ -159,11 +159,8 @@ export class Process extends Actor {
       answered: counted,
       took,
     })
-    const keyTrial = new KeyTrial(ledger, log)
-    this.#loop(
-      'payouts that waited for a key',
-      async () => (await keyTrial.turn(() => undefined)) ?? Number.POSITIVE_INFINITY,
-    )
+    const keyTrial = new KeyTrial(ledger, KEYS.sealing, log)
+    this.#loop('payouts that waited for a key', () => keyTrial.turn(() => undefined))
     // It looks for work every 40 ms, not in every turn.
     this.#loop('dispatch', () => dispatch.turn(), 3)
   }

@@ -5,7 +5,6 @@ import { Dispatch, type Sender } from '../stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../stages/dispatch/undecryptable.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import type { Shared } from './shared.ts'
-import { HOUSEKEEPING_EVERY_MS } from './start-housekeeping.ts'
 
 export async function startDispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   const {
@@ -50,11 +49,8 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
     dispatch.lookNow()
     wake()
   })
-  const keyTrial = new KeyTrial(ledger, log)
-  lifecycle.loop(
-    'payouts that waited for a key',
-    async (sign) => (await keyTrial.turn(sign)) ?? HOUSEKEEPING_EVERY_MS,
-  )
+  const keyTrial = new KeyTrial(ledger, config.sealing, log)
+  lifecycle.loop('payouts that waited for a key', (sign) => keyTrial.turn(sign))
   return dispatch
 }
 

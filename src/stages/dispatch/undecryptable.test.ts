@@ -90,9 +90,13 @@ test('payouts that no key opens are put aside unsent, and the canary behind them
 })
 
 /** Tries the keys to the end, as a process does that has started. Returns its log. */
-async function tryKeys(ledger: Ledger): Promise<string[]> {
+async function tryKeys(ledger: Ledger, sealing: SealingKeys): Promise<string[]> {
   const lines: string[] = []
-  const trial = new KeyTrial(ledger, pino({ base: null }, { write: (line: string) => void lines.push(line) }))
+  const trial = new KeyTrial(
+    ledger,
+    sealing,
+    pino({ base: null }, { write: (line: string) => void lines.push(line) }),
+  )
   while ((await trial.turn(() => undefined)) === 0);
   return lines
 }
@@ -100,14 +104,17 @@ async function tryKeys(ledger: Ledger): Promise<string[]> {
 test('payouts that were put aside are sent once payoutd has started with the key', async (t) => {
   const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
   await claimWith(lacking)
-  await tryKeys(ledger)
-  await tryKeys(ledger)
+  await tryKeys(ledger, lacking)
+  const stays = (await payoutsOf(ledger)).filter(({ state, version }) => state === 'held' && version === 2)
+  assert.equal(stays.length, 3)
+  await tryKeys(ledger, both)
+  await tryKeys(ledger, both)
   const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
   assert.deepEqual(
     released.map(({ state, reason, ready, version }) => [state, reason, ready, version]),
     Array.from({ length: 3 }, () => ['queued', null, true, 3]),
   )
-  await ledger.db.run(sql<object>`update merchants set ramp = 9`, {})
+  await ledger.db.run(atFullSpeed, {})
   const { wave, aside } = await claimWith(both)
   assert.deepEqual(
     wave.map(({ payout }) => payout.payoutId),
@@ -118,9 +125,9 @@ test('payouts that were put aside are sent once payoutd has started with the key
 })
 
 test('more than one batch of them is queued again, each payout once', async (t) => {
-  const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
+  const { ledger, claimWith, lacking, both } = await behindSealed(t, 1_010)
   for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).aside.length
-  await tryKeys(ledger)
+  await tryKeys(ledger, both)
   const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
   assert.deepEqual(
     [released.length, ...new Set(released.map(({ state, version }) => `${state} at version ${version}`))],
@@ -130,40 +137,43 @@ test('more than one batch of them is queued again, each payout once', async (t) 
 })
 
 const ofBolt = sql<object>`update payouts set merchant_id = 'bolt' where payout_id = 'sealed-2'`
+const atFullSpeed = sql<object>`update merchants set ramp = 9`
 const refusesFirst = sql<object>`
   alter table payouts add constraint odd check (payout_id <> 'sealed-0' or state <> 'queued')`
 
-test('if the database refuses one of them, it holds up no other, of its merchant or another', async (t) => {
-  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+test('if the database refuses one of them, or one does not open, it holds up no other', async (t) => {
+  const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
   await claimWith(lacking)
   await ledger.db.run(ofBolt, {})
   await ledger.db.run(refusesFirst, {})
-  assert.match((await tryKeys(ledger)).join(), /odd/)
+  assert.match((await tryKeys(ledger, both)).join(), /odd/)
   const sealed = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
   assert.deepEqual(
     sealed.map(({ state }) => state),
-    ['held', 'queued', 'queued'],
+    ['held', 'queued', 'held'],
   )
 })
 
 const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
 
-test('payoutd soon tries again what failed in the database', async (t) => {
-  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+test('payoutd tries again what failed in the database, and what a process without the key puts aside later', async (t) => {
+  const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
   await claimWith(lacking)
   let isDown = true
   const transaction: Ledger['db']['transaction'] = (name, work) =>
     isDown
       ? ledger.db.transaction(name, (tx) => tx.run(shutsDown, {}) as never)
       : ledger.db.transaction(name, work)
-  const trial = new KeyTrial({ ...ledger, db: { ...ledger.db, transaction } }, silentLogger)
+  const trial = new KeyTrial({ ...ledger, db: { ...ledger.db, transaction } }, both, silentLogger)
+  const states = async () => (await payoutsOf(ledger)).slice(0, 3).map(({ state }) => state)
   assert.equal(await trial.turn(() => undefined), 60_000)
+  assert.deepEqual(await states(), ['held', 'held', 'held'])
   isDown = false
-  assert.equal(await trial.turn(() => undefined), null)
-  const states = (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state])
-  assert.deepEqual(states.slice(0, 3), [
-    ['sealed-0', 'queued'],
-    ['sealed-1', 'queued'],
-    ['sealed-2', 'queued'],
-  ])
+  assert.equal(await trial.turn(() => undefined), 60_000)
+  assert.deepEqual(await states(), ['queued', 'queued', 'queued'])
+  await ledger.db.run(atFullSpeed, {})
+  await claimWith(lacking)
+  assert.deepEqual(await states(), ['held', 'held', 'held'])
+  assert.equal(await trial.turn(() => undefined), 60_000)
+  assert.deepEqual(await states(), ['queued', 'queued', 'queued'])
 })

@@ -1,10 +1,12 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
+import { openDetails } from '../../ledger/encrypted-details.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
-import { atMost, blame, signing } from '../../platform/postgres/postgres.ts'
+import { atMost, signing } from '../../platform/postgres/postgres.ts'
+import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
 import { lockAwaitingKey, payoutsAwaitingKey } from './sql/undecryptable.ts'
 
 /** Puts a payout aside, unsent, so that others go on. */
@@ -18,64 +20,64 @@ const BATCH = 500
 /** How many merchants' payouts are queued again at the same time: each merchant uses a connection. */
 const MOST_AT_ONCE = 2
 
-/** The wait before another try after the database failed. */
-const AGAIN_MS = 60_000
+const EVERY_MS = 60_000
 
 const FIRST: PayoutKey = { merchantId: '', payoutId: '' }
 
-/** `error`: why the merchant's payouts are not queued again. `mayPass`: the database failed, but does not refuse them. */
-type NotReleased = { merchantId: string; error: unknown; mayPass: boolean }
+type NotReleased = { merchantId: string; error: unknown }
 
 /**
- * Queues payouts that were put aside again, after a process has started with keys that others may have lacked. It tries each
- * payout once, so it ends even while another process puts some aside again. Each transaction is of one merchant, and leaves out
- * what the database refuses, which is logged.
+ * Queues payouts again that other processes put aside, which lacked the key: again and again, because while one process after the
+ * other is started with a new key, the last ones without it still put payouts aside. Each transaction is of one merchant, and
+ * leaves out what the database refuses, which is logged.
  */
 export class KeyTrial {
   readonly #ledger: Ledger
+  readonly #sealing: SealingKeys
   readonly #log: Logger
-  #after: PayoutKey | null = FIRST
+  #after = FIRST
   #released = 0
-  #isLeft = false
 
-  constructor(ledger: Ledger, log: Logger) {
+  constructor(ledger: Ledger, sealing: SealingKeys, log: Logger) {
     this.#ledger = ledger
+    this.#sealing = sealing
     this.#log = log
   }
 
-  /**
-   * Tries some of them, and calls `sign`, a sign of life, for each merchant. Returns how many ms to wait before the next turn;
-   * null: nothing is left to try.
-   */
-  async turn(sign: () => void): Promise<number | null> {
-    if (this.#after === null) return null
+  /** Tries some of them, and calls `sign`, a sign of life, for each merchant. Returns how many ms to wait before the next turn. */
+  async turn(sign: () => void): Promise<number> {
     const { released, failures, next } = await releaseSome(
       { ...this.#ledger, db: signing(sign, this.#ledger.db) },
       this.#after,
+      (key, sealed) => sealed !== null && opens(key, sealed, this.#sealing),
     )
-    for (const { merchantId, error, mayPass } of failures) {
-      const line = { err: error, merchantId, triedAgain: mayPass }
-      this.#log.error(line, 'could not queue the payouts that waited for a key again')
-      this.#isLeft ||= mayPass
-    }
+    for (const { merchantId, error } of failures)
+      this.#log.error({ err: error, merchantId }, 'could not queue the payouts that waited for a key again')
     this.#released += released
-    this.#after = next
+    this.#after = next ?? FIRST
     if (next !== null) return 0
-    if (this.#released > 0) {
+    if (this.#released > 0)
       this.#log.info({ payouts: this.#released }, 'queued payouts again that waited for a key')
-    }
-    if (!this.#isLeft) return null
-    this.#isLeft = false
     this.#released = 0
-    this.#after = FIRST
-    return AGAIN_MS
+    return EVERY_MS
   }
 }
 
-/** Releases payouts after `after`. `failures`: the first of each merchant. `next`: where to go on; null: there are no more. */
+function opens(key: PayoutKey, sealed: Buffer, sealing: SealingKeys): boolean {
+  try {
+    openDetails(key, sealed, sealing)
+    return true
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return false
+    throw error
+  }
+}
+
+/** Releases payouts after `after` of which this process has the key. `failures`: the first of each merchant. `next`: where to go on; null: there are no more. */
 async function releaseSome(
   ledger: Ledger,
   after: PayoutKey,
+  mayOpen: (key: PayoutKey, sealed: Buffer | null) => boolean,
 ): Promise<{ released: number; failures: NotReleased[]; next: PayoutKey | null }> {
   const { merchantId, payoutId } = after
   const page = await ledger.db.run(payoutsAwaitingKey, { merchantId, payoutId, limit: BATCH })
@@ -86,14 +88,16 @@ async function releaseSome(
   )
   const failures = new Map<string, NotReleased>()
   const released = await Promise.all(
-    page.map((key) =>
-      batches.add(key.merchantId, key).catch((error: unknown) => {
-        const { merchantId } = key
-        if (!failures.has(merchantId))
-          failures.set(merchantId, { merchantId, error, mayPass: blame(error) === 'database' })
-        return false
-      }),
-    ),
+    page
+      .filter(({ sealed, ...key }) => mayOpen(key, sealed))
+      .map(({ merchantId, payoutId }) => ({ merchantId, payoutId }))
+      .map((key) =>
+        batches.add(key.merchantId, key).catch((error: unknown) => {
+          const { merchantId } = key
+          if (!failures.has(merchantId)) failures.set(merchantId, { merchantId, error })
+          return false
+        }),
+      ),
   )
   return {
     released: released.filter((is) => is).length,
@@ -116,5 +120,7 @@ function releaseThese(keys: readonly PayoutKey[], ledger: Ledger): Promise<boole
 
 function release(payout: Payout): Decision {
   const queued = become(payout, 'queued', { ready: true, dueAt: payout.deadline })
-  return change(payout, queued, 'COMMAND', { note: 'payoutd started again and tries its keys' })
+  return change(payout, queued, 'COMMAND', {
+    note: 'this process has the key that encrypted the bank details',
+  })
 }

@@ -4,9 +4,11 @@ import type { Payout } from '../../../domain/payout/payout.ts'
 import { payoutColumns } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-/** Payouts that wait for a key, in primary-key order, after the given one. */
-export const payoutsAwaitingKey = sql<PayoutKey & { limit: number }, PayoutKey>`
-  select merchant_id, payout_id
+/** Payouts that wait for a key, in primary-key order, after the given one, with their encrypted details. */
+export const payoutsAwaitingKey = sql<PayoutKey & { limit: number }, PayoutKey & { sealed: Buffer | null }>`
+  select merchant_id, payout_id,
+    (select sealed from payout_commands c
+     where c.merchant_id = payouts.merchant_id and c.payout_id = payouts.payout_id) as sealed
   from payouts
   where awaits_key and (merchant_id, payout_id) > (${'merchantId'}, ${'payoutId'})
   order by merchant_id, payout_id
