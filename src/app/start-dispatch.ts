@@ -1,6 +1,8 @@
+import { Gauge } from 'prom-client'
 import type { Merchant } from '../config/merchants.ts'
 import type { ConnectedAccount } from '../gateway/accounts.ts'
 import { longestSendMs, promisesOf } from '../gateway/dialect/dialect.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import { Dispatch, type Sender } from '../stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../stages/dispatch/undecryptable.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
@@ -42,6 +44,7 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
     answered: metrics.counter('apply_answers_total', 'Apply calls by the answer', ['merchant', 'answer']),
     took: metrics.seconds('apply_seconds', 'Duration of apply calls', []),
   })
+  outdatedGauge(metrics, dispatch)
   lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
   const wake = lifecycle.loop('dispatch', () => dispatch.turn())
   onCommit((name) => {
@@ -52,6 +55,19 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
   const keyTrial = new KeyTrial(ledger, config.sealing, log)
   lifecycle.loop('payouts that waited for a key', (sign) => keyTrial.turn(sign))
   return dispatch
+}
+
+function outdatedGauge({ registry }: Metrics, dispatch: Dispatch): void {
+  new Gauge({
+    name: 'payoutd_merchant_outdated',
+    help: '1 while this process sends nothing for the merchant, because other settings are in force or its version is too old; absent otherwise',
+    labelNames: ['merchant'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const merchant of dispatch.outdated()) this.set({ merchant }, 1)
+    },
+  })
 }
 
 export function senderOf(

@@ -10,7 +10,7 @@ import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { examine } from './examine.ts'
-import { stoppedSendingChecks } from './stopped-sending.ts'
+import { checkSending, stoppedSendingChecks } from './stopped-sending.ts'
 
 async function findings(db: Database) {
   const checks = stoppedSendingChecks(db).map(({ name, run }) => ({ name, run }))
@@ -28,7 +28,7 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    ['good', 'good', 'good', 'good', 'good', 'good', 'good'],
+    Array.from({ length: 9 }, () => 'good'),
   )
 })
 
@@ -84,10 +84,42 @@ test('a fenced merchant causes a warning, with what to do', async (t) => {
   const { ledger } = await testLedger(t)
   const who = { by: 'asha', reason: 'disk lost' }
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
-  const fenced = (await findings(ledger.db)).at(-2)
+  const fenced = (await findings(ledger.db)).at(-4)
   assert.equal(fenced?.state, 'warning')
   assert.match(
     fenced?.what ?? '',
     /^acme is fenced until payoutd recover ends, by asha since \d{4}-\S+ \S+Z: disk lost$/,
   )
+})
+
+const asked = sql<object>`
+  update merchants set available = 1000000000, snapshot_at = now(), snapshot_in_doubt = 0, ramp = 9`
+const oldMessage = sql<object>`
+  insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes, at)
+  values (0, 'payout.events', '{k}', array[gen_random_uuid()], '{t}', array[''::bytea], array[null::jsonb], 0, now() - interval '90 s')`
+
+test('payouts that could be sent, and messages that wait to be published, are wrong if nobody does it', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(asked, {})
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  const [sending] = (await findings(ledger.db)).slice(-2)
+  assert.deepEqual(sending, {
+    state: 'wrong',
+    what: 'payouts could be sent, and no payoutd sends them: 2 of merchant acme',
+  })
+  await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
+  await ledger.db.run(oldMessage, {})
+  const [paused, publishing] = (await findings(ledger.db)).slice(-2)
+  assert.equal(paused?.state, 'good')
+  assert.equal(publishing?.state, 'wrong')
+  assert.match(publishing?.what ?? '', /^messages have waited for 9\d s, and no payoutd publishes them$/)
+})
+
+test('payouts are good that go on between two looks', () => {
+  const look = { merchantId: 'acme', claimedTotal: 100n, nextPayoutId: 'p1', waiting: 5 }
+  assert.equal(checkSending([look], [look]).state, 'wrong')
+  assert.equal(checkSending([look], [{ ...look, claimedTotal: 200n }]).state, 'good')
+  assert.equal(checkSending([look], [{ ...look, nextPayoutId: 'p2' }]).state, 'good')
+  assert.equal(checkSending([look], []).state, 'good')
 })

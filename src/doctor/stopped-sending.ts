@@ -1,8 +1,11 @@
 import { formatTime } from '../domain/times.ts'
+import { SHARDS } from '../messages/messages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
+import { pause } from '../platform/running/lifecycle.ts'
 import { circuitOf, pauseOf, recoveryOf } from '../queries/merchant-overview.ts'
 import { COUNT_WAITING_UP_TO, shortageText } from '../queries/shortage-text.ts'
 import { type AwaitingRelease, awaitingRelease } from '../queries/sql/holds.ts'
+import { ledgerGauges } from '../queries/sql/ledger-gauges.ts'
 import {
   inReview,
   type MerchantRow,
@@ -12,7 +15,8 @@ import {
 } from '../queries/sql/merchants.ts'
 import { type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
-import { type Check, type Finding, good, warning } from './examine.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
+import { type Sendable, sendable } from './sql/standing-still.ts'
 
 /** Why nothing may move though everything works. */
 export const stoppedSendingChecks = (db: Database): Check[] => [
@@ -52,7 +56,61 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
     run: async () =>
       checkShortages(await db.run(shortages, { merchantId: null, countUpTo: COUNT_WAITING_UP_TO })),
   },
+  {
+    name: 'payouts waiting',
+    needs: ['migrations'],
+    run: async () => {
+      const look = () => db.run(sendable, { countUpTo: COUNT_WAITING_UP_TO })
+      const before = await look()
+      if (before.length > 0) await pause(LOOK_AGAIN_MS, NEVER)
+      return checkSending(before, before.length > 0 ? await look() : [])
+    },
+  },
+  {
+    name: 'messages waiting',
+    needs: ['migrations'],
+    run: async () => {
+      const [row] = await db.run(ledgerGauges, { shards: SHARDS, countUpTo: COUNT_WAITING_UP_TO })
+      return checkPublishing(row?.outboxOldestSeconds ?? 0)
+    },
+  },
 ]
+
+const LOOK_AGAIN_MS = 2_000
+const NEVER = new AbortController().signal
+
+/** Payouts that could be sent are good if something happens between the two looks. */
+export function checkSending(before: readonly Sendable[], after: readonly Sendable[]): Finding {
+  const stuck = after.filter(({ merchantId, claimedTotal, nextPayoutId }) =>
+    before.some(
+      (one) =>
+        one.merchantId === merchantId &&
+        one.claimedTotal === claimedTotal &&
+        one.nextPayoutId === nextPayoutId,
+    ),
+  )
+  if (stuck.length === 0) return good('no payout waits that could be sent')
+  const counts = stuck.map(
+    ({ merchantId, waiting }) =>
+      `${waiting === COUNT_WAITING_UP_TO ? `${waiting} or more` : waiting} of merchant ${merchantId}`,
+  )
+  return wrong(
+    `payouts could be sent, and no payoutd sends them: ${counts.join(', ')}`,
+    'start payoutd serve with the role dispatch. If one runs, look at its log: after payoutd merchant adopt, or a migration, it must be ' +
+      'started again; or the gateway does not tell it the balance',
+  )
+}
+
+/** A relay publishes within a second, unless Kafka is away. */
+const LONG_UNPUBLISHED_S = 60
+
+export function checkPublishing(oldestSeconds: number): Finding {
+  if (oldestSeconds < LONG_UNPUBLISHED_S) return good('no message waits for long to be published')
+  return wrong(
+    `messages have waited for ${Math.round(oldestSeconds)} s, and no payoutd publishes them`,
+    'start payoutd serve with the role relay. If one runs, look at its log: Kafka may not answer, or not take them',
+  )
+}
 
 export function checkRecoveries(merchants: readonly MerchantRow[]): Finding {
   const fenced = merchants.flatMap((row) => {
@@ -62,8 +120,7 @@ export function checkRecoveries(merchants: readonly MerchantRow[]): Finding {
   if (fenced.length === 0) return good('no merchant is fenced')
   return warning(
     fenced.join('; '),
-    'payoutd recover queries the remaining payouts, then lets sending continue; after a failover to a standby that has every commit, ' +
-      'payoutd recover --nothing-lost does so at once',
+    'payoutd recover queries the remaining payouts, then lets sending continue (docs/how-to/failover.md says when --nothing-lost may do so at once)',
   )
 }
 

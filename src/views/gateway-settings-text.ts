@@ -33,6 +33,7 @@ export function adoptedText(
       : [
           `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not have: they go to review`,
         ]),
+    'processes with other settings send nothing more for it: start each of them again with these',
   ].join('; ')
 }
 

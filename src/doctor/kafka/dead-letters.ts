@@ -21,14 +21,11 @@ export async function checkDeadLetters({ connect, topic, unreplayed }: Letters):
     return warning(`${topic} holds ${held} dead letters: too many to look at here`, SEE_LIST)
   const never = held === 0n ? 0 : await unreplayed()
   if (never === 0) return good('no dead letter waits to be replayed')
-  return warning(
-    `${never} ${never === 1 ? 'dead letter was' : 'dead letters were'} never replayed: the ledger has nothing of these commands`,
-    SEE_LIST,
-  )
+  return warning(`${never} ${never === 1 ? 'dead letter was' : 'dead letters were'} never replayed`, SEE_LIST)
 }
 
 const SEE_LIST =
-  'payoutd dlq list shows why; once you have removed the cause, payoutd dlq replay publishes them again'
+  'payoutd dlq list shows why; once you have removed the cause, payoutd dlq replay publishes them again, and with --dry-run shows what the ledger lacks'
 
 async function lengthOf(topic: string, connect: Letters['connect']): Promise<bigint> {
   const admin = await connect()

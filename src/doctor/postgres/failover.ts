@@ -33,7 +33,8 @@ export function checkStandbys(settings: StandbySettings | undefined): Finding {
   if (!settings)
     return wrong('the database does not return its settings', 'check what listens at DATABASE_URL')
   const { names, synchronousCommit, isAwaited, connected } = settings
-  if (isAwaited || (names !== '' && connected === 0)) {
+  const waits = names !== '' && synchronousCommit !== 'local' && synchronousCommit !== 'off'
+  if (isAwaited || (waits && connected === 0)) {
     return wrong(
       `every commit waits for ${names}, ${connected === 0 ? 'and no standby is connected' : 'which does not answer'}: nothing is stored meanwhile`,
       'start the standby, or connect it again. If it is lost for long, take it out of synchronous_standby_names: then a failover can ' +

@@ -273,6 +273,7 @@ export class Dispatch {
     if (shortOf) this.#tellShort(merchantId, shortOf)
     if (gate.closed === 'other-settings' || gate.closed === 'other-version')
       this.#tellOther(merchantId, gate.closed)
+    else this.#toldOther.delete(merchantId)
     for (const each of aside) this.#tellAside(each)
     const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
     if (funds) for (const each of wave) this.#send(each, sender, sendBefore, funds)
@@ -308,6 +309,11 @@ export class Dispatch {
           'the payout was to be sent again, but the settings no longer have the promise of the gateway that made this safe, so it is in review: see payoutd payout show',
         )
     }
+  }
+
+  /** The merchants for which this process sends nothing, because it has other settings than those in force, or an older version. */
+  outdated(): ReadonlySet<string> {
+    return this.#toldOther
   }
 
   /** Logs once: nothing changes until this process is started again. */

@@ -23,12 +23,12 @@ const claimed = () => new Promise((resolve) => setImmediate(resolve))
 /**
  * Dispatch of acme, whose claims take all that they may and whose gateway never answers, beside others, idle0 and so on, whose claims take
  * nothing. `claims` are the claims made; `row` stands for a change in the row of idle0; `isSlow` makes their claims last for ever;
- * `isAway` means that acme has nothing to send; with `allSend` the others' claims take all that they may, too.
+ * `isOutdated` means that other settings of the others are in force; `isAway` means that acme has nothing to send; with `allSend` the others' claims take all that they may, too.
  */
 function beside(others = 60) {
   const idle = Array.from({ length: others }, (_, i) => `idle${i}`)
   const claims: { merchantId: string; atMost: number }[] = []
-  const state = { now: 0, row: 0, isSlow: false, isAway: false, allSend: false }
+  const state = { now: 0, row: 0, isSlow: false, isAway: false, allSend: false, isOutdated: false }
   let answer = Promise.withResolvers<ApplyAnswer>()
   const answerAll = () => {
     answer.resolve({ kind: 'not-sent', reason: 'refused', exchange: {} })
@@ -39,7 +39,10 @@ function beside(others = 60) {
     const funds = { warmUp: 9 } as MerchantPace
     if (merchantId !== 'acme' && state.isSlow) return Promise.withResolvers<Claim>().promise
     if (merchantId !== 'acme' && !state.allSend)
-      return { wave: [], aside: [], gate: closed('balance-unknown'), funds, shortOf: null }
+      return {
+        ...{ wave: [], aside: [], funds, shortOf: null },
+        gate: closed(state.isOutdated ? 'other-settings' : 'balance-unknown'),
+      }
     const wave = Array.from({ length: atMost }, (_, i) => ({
       payout: { merchantId, payoutId: `p${claims.length}-${i}`, attempt: 1, dueAt: 0 } as Payout,
       details: {} as never,
@@ -175,4 +178,16 @@ test('a merchant that is paused or fenced has nothing to send', async (t) => {
   await pauseMerchant(ledger.db, { merchantId: 'bolt', by: 'asha', reason: 'audit', feeEstimate: null })
   await fence(ledger.db, [{ merchantId: 'curo', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
   assert.deepEqual(await withWork(), ['acme'])
+})
+
+test('a process names the merchants for which it has outdated settings, until they are in force again', async () => {
+  const { state, pass, dispatch } = beside(2)
+  await pass(100)
+  assert.deepEqual([...dispatch.outdated()], [])
+  state.isOutdated = true
+  await pass(3_000)
+  assert.deepEqual([...dispatch.outdated()].sort(), ['idle0', 'idle1'])
+  state.isOutdated = false
+  await pass(3_000)
+  assert.deepEqual([...dispatch.outdated()], [])
 })
