@@ -11,8 +11,10 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
-import { firstWaiting, keepWaiting } from './sql/waiting.ts'
+import { lockStanding } from './sql/offsets.ts'
+import { boundLockWaits, firstWaiting, keepWaiting } from './sql/waiting.ts'
 import { processWaiting, type WaitingDeps } from './waiting-commands.ts'
 
 /** Intake of two merchants, acme and bolt, and an upstream. */
@@ -137,6 +139,50 @@ test('while a payout is locked, its cancellation waits, and all others go on', a
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 cancelled cancelled', 'b1 cancelled cancelled', 'b2 queued'])
 })
+
+test('while a merchant stays locked, whoever tries its waiting commands keeps no partition from others', async (t) => {
+  const { deps, ledger, holding, take, pay, states } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
+  await take(pay('acme', 'a1'))
+  const trying = processWaiting(deps)
+  await eventually(
+    'it waits for the merchant',
+    async () => ((await ledger.db.run(waitForLocks, {}))[0]?.count ?? 0) > 0,
+  )
+  await ledger.db.transaction('test', async (tx) => {
+    await tx.run(boundLockWaits, { ms: '1' })
+    await tx.run(lockStanding, { partitions: [{ topic: ledger.topics.commands, partition: 0 }] })
+  })
+  assert.equal(await trying, 1_000)
+  await letGo()
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 queued'])
+})
+
+test('a merchant whose locks stay held is told once, and anew when that ends and happens again', async (t) => {
+  const { deps, holding, take, pay } = await intake(t)
+  const told: unknown[] = []
+  const log = { ...silentLogger, warn: (line: unknown) => void told.push(line) } as typeof silentLogger
+  const telling = { ...deps, log }
+  for (const id of ['a1', 'a2']) {
+    const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
+    await take(pay('acme', id))
+    await processWaiting(telling)
+    assert.deepEqual(told, [])
+    telling.lockedSince.set('acme', performance.now() - 60_000)
+    await processWaiting(telling)
+    await processWaiting(telling)
+    assert.deepEqual(told.splice(0), [{ merchantId: 'acme' }])
+    await letGo()
+    // Another process stores them.
+    await processWaiting({ ...deps, lockedSince: new Map() })
+    await processWaiting(telling)
+    assert.equal(telling.lockedSince.size, 0)
+  }
+})
+
+const waitForLocks = sql<object, { count: number }>`
+  select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 const changePayout = sql<object>`update payouts set updated_at = now() where payout_id = 'a1'`
 const lockEarlyCancel = sql<object>`select from early_cancels for update`

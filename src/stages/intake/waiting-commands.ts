@@ -13,13 +13,15 @@ import {
   type WaitingRow,
   whoWaits,
 } from './sql/waiting.ts'
-import { type IntakeTally, type StoreDeps, store, storeReads } from './store-batch.ts'
-import { takeTurn } from './take-turn.ts'
+import { type IntakeTally, type StoreDeps, store, storeReads, takeIn } from './store-batch.ts'
+import { heldLocks, keepCancelsAway, waitForTurns } from './take-turn.ts'
 
 /** One transaction stores at most so many, and reads at most so much of them. */
 const AT_ONCE = 500
 const BYTES_AT_ONCE = 2_000_000
 const EVERY_MS = 1_000
+/** While it waits for a lock, intake of the partition waits, too. */
+const LOCKS_MS = 20
 const TOLD_AFTER_MS = 10_000
 
 /** Tells of a record whether earlier commands of its merchant in its partition wait: then it waits behind those. */
@@ -73,10 +75,13 @@ export type WaitingDeps = StoreDeps &
  * merchant has its turn. Returns how many ms to wait before the next turn. Throws if the database fails.
  */
 export async function processWaiting(deps: WaitingDeps): Promise<number> {
-  const { ledger, log, rounds } = deps
+  const { ledger, log, rounds, lockedSince } = deps
   let isMore = false
+  const waiting = await ledger.db.run(whoWaits, {})
+  for (const merchantId of lockedSince.keys())
+    if (!waiting.some((each) => each.merchantId === merchantId)) lockedSince.delete(merchantId)
   await rounds.go(
-    await ledger.db.run(whoWaits, {}),
+    waiting,
     async (key) => {
       if (await takeSome(key, deps)) isMore = true
     },
@@ -95,24 +100,30 @@ async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
   })
   const reads: WaitingRead[] = []
   for (const row of rows) reads.push(await readAgain(key, row, deps))
+  // Looked for before the partition's lock is taken, for which intake of all its merchants waits.
+  const held = await takeIn(deps, (tx) => heldLocks(tx, reads))
+  if (held.size > 0) {
+    tellLocked(key, deps)
+    return false
+  }
   try {
     await store(reads, { together: (tx, some) => storeWaiting(tx, key, some, deps) }, deps)
     deps.lockedSince.delete(key.merchantId)
     return true
   } catch (error) {
     if (!isLocked(error)) throw error
-    tellLocked(key, error, deps)
+    tellLocked(key, deps)
     return false
   }
 }
 
 /** Says so once, and not of locks that are free again in a moment, as those of a large cancellation are. */
-function tellLocked({ merchantId }: WaitingKey, err: unknown, { lockedSince, log }: WaitingDeps): void {
+function tellLocked({ merchantId }: WaitingKey, { lockedSince, log }: WaitingDeps): void {
   const now = performance.now()
   const since = lockedSince.get(merchantId)
   if (since === undefined) lockedSince.set(merchantId, now)
   else if (since !== null && now - since > TOLD_AFTER_MS) {
-    log.warn({ merchantId, err }, LOCKED)
+    log.warn({ merchantId }, LOCKED)
     lockedSince.set(merchantId, null)
   }
 }
@@ -147,6 +158,7 @@ async function storeWaiting(
   const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
   const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
   const left = reads.filter(({ position }) => taken.has(position))
-  await takeTurn(tx, left.map(merchantOf))
+  await waitForTurns(tx, left.map(merchantOf))
+  await keepCancelsAway(tx, left.map(merchantOf), LOCKS_MS)
   return storeReads(tx, left, deps)
 }
