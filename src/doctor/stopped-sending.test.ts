@@ -28,7 +28,7 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    Array.from({ length: 9 }, () => 'good'),
+    Array.from({ length: 10 }, () => 'good'),
   )
 })
 
@@ -84,7 +84,7 @@ test('a fenced merchant causes a warning, with what to do', async (t) => {
   const { ledger } = await testLedger(t)
   const who = { by: 'asha', reason: 'disk lost' }
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
-  const fenced = (await findings(ledger.db)).at(-4)
+  const fenced = (await findings(ledger.db)).at(-5)
   assert.equal(fenced?.state, 'warning')
   assert.match(
     fenced?.what ?? '',
@@ -103,14 +103,14 @@ test('payouts that could be sent, and messages that wait to be published, are wr
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await ledger.db.run(asked, {})
   await accepted(ledger, config, [command('p1'), command('p2')])
-  const [sending] = (await findings(ledger.db)).slice(-2)
+  const [sending] = (await findings(ledger.db)).slice(-3)
   assert.deepEqual(sending, {
     state: 'wrong',
     what: 'payouts could be sent, and no payoutd sends them: 2 of merchant acme',
   })
   await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
   await ledger.db.run(oldMessage, {})
-  const [paused, publishing] = (await findings(ledger.db)).slice(-2)
+  const [paused, , publishing] = (await findings(ledger.db)).slice(-3)
   assert.equal(paused?.state, 'good')
   assert.equal(publishing?.state, 'wrong')
   assert.match(publishing?.what ?? '', /^messages have waited for 9\d s, and no payoutd publishes them$/)
@@ -122,4 +122,31 @@ test('payouts are good that go on between two looks', () => {
   assert.equal(checkSending([look], [{ ...look, claimedTotal: 200n }]).state, 'good')
   assert.equal(checkSending([look], [{ ...look, nextPayoutId: 'p2' }]).state, 'good')
   assert.equal(checkSending([look], []).state, 'good')
+})
+
+const submitting = sql<{ state: string; seconds: number }>`
+  update payouts set state = ${'state'}, attempt = 1, ready = false, due_at = now() - ${'seconds'}::int * interval '1 second'`
+
+test('a lease or a query that nobody has looked after for two minutes causes a warning, and dispatch is asked for beside it', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(asked, {})
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  const looked = async () => (await findings(ledger.db)).slice(-3).map(({ state, what }) => [state, what])
+  for (const state of ['submitting', 'unknown', 'processing']) {
+    await ledger.db.run(submitting, { state, seconds: 60 })
+    assert.equal((await looked())[1]?.[0], 'good')
+    await ledger.db.run(submitting, { state, seconds: 150 })
+    const [, late] = await looked()
+    assert.equal(late?.[0], 'warning')
+    assert.match(
+      late?.[1] ?? '',
+      /^payouts on their way should have been asked about, and were not: 2 of merchant acme, the first for 15\d s$/,
+    )
+  }
+  await accepted(ledger, config, [command('p3')])
+  assert.match(
+    (await looked())[0]?.[1] ?? '',
+    /^payouts could be sent, and no payoutd sends them: 1 of merchant acme/,
+  )
 })

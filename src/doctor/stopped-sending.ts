@@ -13,6 +13,7 @@ import {
   type PayinsInReview,
   payinsInReview,
 } from '../queries/sql/merchants.ts'
+import { OVERDUE_COUNTED_UP_TO, type Overdue, overdue } from '../queries/sql/overdue.ts'
 import { type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
 import { type Check, type Finding, good, warning, wrong } from './examine.ts'
@@ -67,6 +68,11 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
     },
   },
   {
+    name: 'payouts overdue',
+    needs: ['migrations'],
+    run: async () => checkOverdue(await db.run(overdue, {})),
+  },
+  {
     name: 'messages waiting',
     needs: ['migrations'],
     run: async () => {
@@ -91,15 +97,31 @@ export function checkSending(before: readonly Sendable[], after: readonly Sendab
   )
   if (stuck.length === 0) return good('no payout waits that could be sent')
   const counts = stuck.map(
-    ({ merchantId, waiting }) =>
-      `${waiting === COUNT_WAITING_UP_TO ? `${waiting} or more` : waiting} of merchant ${merchantId}`,
+    ({ merchantId, waiting }) => `${countText(waiting, COUNT_WAITING_UP_TO)} of merchant ${merchantId}`,
   )
   return wrong(
     `payouts could be sent, and no payoutd sends them: ${counts.join(', ')}`,
     'start payoutd serve with the role dispatch. If one runs, look at its log: after payoutd merchant adopt, or a migration, it must be ' +
-      'started again; or the gateway does not tell it the balance',
+      'started again; or the gateway does not tell it the balance; or another session keeps a lock on the row of the merchant ' +
+      '(pg_blocking_pids)',
   )
 }
+
+/** Payouts on their way whose time has come: an answer, a query or the end of a lease. */
+export function checkOverdue(late: readonly Overdue[]): Finding {
+  if (late.length === 0) return good('no payout on its way is overdue')
+  const sentences = late.map(
+    ({ merchantId, count, oldestSeconds }) =>
+      `${countText(count, OVERDUE_COUNTED_UP_TO)} of merchant ${merchantId}, the first for ${Math.round(oldestSeconds)} s`,
+  )
+  return warning(
+    `payouts on their way should have been asked about, and were not: ${sentences.join('; ')}`,
+    'start payoutd serve with the role outcomes. If one runs, look at its log: the gateway may answer too slowly for so many, or ' +
+      'another session keeps locks on these payouts (pg_blocking_pids)',
+  )
+}
+
+const countText = (count: number, upTo: number): string => (count >= upTo ? `${upTo} or more` : String(count))
 
 /** A relay publishes within a second, unless Kafka is away. */
 const LONG_UNPUBLISHED_S = 60

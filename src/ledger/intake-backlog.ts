@@ -12,14 +12,26 @@ export async function intakeBacklog(
   db: Database,
 ): Promise<bigint> {
   const [waiting] = await db.run(countWaiting, { topic })
+  const unread = await unreadCommands(topic, ends, db)
+  return [...unread.values()].reduce((sum, count) => sum + count, waiting?.count ?? 0n)
+}
+
+/** By partition, the messages that intake has neither stored nor set aside. */
+export async function unreadCommands(
+  topic: string,
+  ends: readonly PartitionEnd[],
+  db: Database,
+): Promise<ReadonlyMap<number, bigint>> {
   const stored = new Map(
     (await db.run(intakeOffsets, { topic })).map((standing) => [standing.partition, standing]),
   )
-  return ends.reduce((behind, { partition, id, low, high }) => {
-    const standing = stored.get(partition)
-    // An offset in another log says nothing about this one.
-    const next = standing && (id === null || standing.logId === id) ? standing.offset : low
-    const from = next > low ? next : low
-    return behind + (high > from ? high - from : 0n)
-  }, waiting?.count ?? 0n)
+  return new Map(
+    ends.map(({ partition, id, low, high }) => {
+      const standing = stored.get(partition)
+      // An offset in another log says nothing about this one.
+      const next = standing && (id === null || standing.logId === id) ? standing.offset : low
+      const from = next > low ? next : low
+      return [partition, high > from ? high - from : 0n]
+    }),
+  )
 }

@@ -81,6 +81,11 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     'state',
   ])
 
+  const late = perMerchant(
+    'payouts_overdue_seconds',
+    'For how long the first payout that is due for a query, or whose lease has ended, has waited; absent below two minutes',
+  )
+
   /** Merchants come and go, and an unknown value must not look like a zero. */
   function forget(): void {
     for (const each of [
@@ -96,6 +101,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
       anomalies,
       payins,
       oldestPayin,
+      late,
     ])
       each.reset()
     for (const each of [outbox, refused, oldest, snapshots]) each.remove()
@@ -115,6 +121,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     if (row.snapshotAt !== null) asked.set({ merchant }, row.snapshotAt / 1000)
     short.set({ merchant }, Number(row.lacking ?? 0))
     waiting.set({ merchant }, row.waiting ?? 0)
+    if (row.overdueSeconds !== null) late.set({ merchant }, row.overdueSeconds)
     payouts.set({ merchant, state: 'submitting' }, row.submitting)
     payouts.set({ merchant, state: 'unknown' }, row.unknown)
     payouts.set({ merchant, state: 'review' }, row.review)

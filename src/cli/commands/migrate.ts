@@ -3,7 +3,7 @@ import { readConfig } from '../../config/config.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import { grantTo } from '../../ledger/tables/grants.ts'
-import { migrateAll } from '../../ledger/tables/migrate-all.ts'
+import { migrateLedger, migrateTopics } from '../../ledger/tables/migrate-all.ts'
 import { createLogger } from '../../platform/log.ts'
 import { withWho } from '../decision.ts'
 import { print } from '../print.ts'
@@ -24,15 +24,22 @@ export const migrateCommand = withWho(
 ).action(async ({ by, reason, grantTo: role, moveTopics = false }: MigrateOptions) => {
   const config = readConfig(process.env)
   const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
-  const { tables, topics, schemas } = await migrateAll(config, log, moveTopics ? { by, reason } : undefined)
+  const tables = await migrateLedger(config, log, moveTopics ? { by, reason } : undefined)
   if (role !== undefined) await grantTo(config.databaseUrl, role)
-  await withDatabase(config, (db) =>
-    recordAct(db, {
-      ...{ by, reason, command: 'migrate', merchantId: null, subjects: tables },
-      before: null,
-      after: { topics, grantedTo: role ?? null },
-    }),
-  )
+  const record = (subjects: string[], after: object) =>
+    withDatabase(config, (db) =>
+      recordAct(db, {
+        ...{ by, reason, command: 'migrate' },
+        merchantId: null,
+        subjects,
+        before: null,
+        after,
+      }),
+    )
+  // Kafka may be away.
+  await record(tables, { grantedTo: role ?? null })
+  const { topics, schemas } = await migrateTopics(config, log)
+  if (topics.length > 0) await record(topics, {})
   print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
   print(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
   print(`schemas: ${schemas} registered`)

@@ -10,7 +10,8 @@ export const sendable = sql<{ countUpTo: number }, Sendable>`
   from merchants m
   cross join lateral (
     select p.payout_id from payouts p
-    where p.merchant_id = m.merchant_id and p.ready and p.cancel_request is null and p.deadline > now()
+    where p.merchant_id = m.merchant_id and p.ready and p.cancel_request is null and not p.order_shown
+      and p.deadline > now()
     order by p.priority desc, p.seq
     limit 1
   ) next
@@ -20,6 +21,9 @@ export const sendable = sql<{ countUpTo: number }, Sendable>`
     ) counted
   ) ready
   where m.paused_at is null and m.recovering_since is null and coalesce(m.circuit_open_until <= now(), true)
-    and not exists (select from payouts p where p.merchant_id = m.merchant_id and p.in_doubt)
+    and not exists (
+      select from payouts p
+      where p.merchant_id = m.merchant_id and p.in_doubt and p.state = 'submitting' and p.due_at > now()
+    )
     and not exists (select from (${lackOfBalance}) lack where lack.missing > 0)
   order by m.merchant_id`

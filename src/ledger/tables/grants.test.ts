@@ -5,34 +5,40 @@ import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } 
 import { command } from '../../domain/commands/command.fixture.ts'
 import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
 import { systemIds } from '../../platform/ids.ts'
+import { silentLogger } from '../../platform/log.ts'
 import { connectDatabase, type Database, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
 import { storeDecisions } from '../ledger.ts'
 import { latestActs } from '../sql/acts.ts'
 import { grantTo } from './grants.ts'
+import { migrate } from './migrate.ts'
 
 const statement = (fragment: string) => sql<object>`${{ fragment }}`
 
-/** A new role that runs payoutd on the database of `url`. */
-async function runner(t: TestContext, url: string, owner: Database): Promise<Database> {
+/** A new role, with the URL by which it uses the database of `url`. */
+async function newRole(t: TestContext, url: string): Promise<{ role: string; url: string }> {
   const role = `runner_${systemIds.uuid().replaceAll('-', '')}`
-  await owner.run(statement(`create role ${role} login password 'runner'`), {})
-  await grantTo(url, role)
+  await withSession(url, (session) => session.query(`create role ${role} login password 'runner'`))
+  t.after(() => withSession(url, (session) => session.query(`drop owned by ${role}; drop role ${role}`)))
   const theirs = new URL(url)
   theirs.username = role
   theirs.password = 'runner'
-  const db = connectDatabase({ url: theirs.href, connections: 2, applicationName: 'payoutd-test' })
-  t.after(async () => {
-    await db.close()
-    await withSession(url, (session) => session.query(`drop owned by ${role}; drop role ${role}`))
-  })
+  return { role, url: theirs.href }
+}
+
+/** A new role that runs payoutd on the database of `url`. */
+async function runner(t: TestContext, url: string): Promise<Database> {
+  const theirs = await newRole(t, url)
+  await grantTo(url, theirs.role)
+  const db = connectDatabase({ url: theirs.url, connections: 2, applicationName: 'payoutd-test' })
+  t.after(() => db.close())
   return db
 }
 
 test('the role that runs payoutd can store commands, claim, apply evidence, pause and clean up', async (t) => {
   const opened = await testLedger(t)
   const { config } = opened
-  const db = await runner(t, config.databaseUrl, opened.ledger.db)
+  const db = await runner(t, config.databaseUrl)
   const ledger = { ...opened.ledger, db }
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await setBalance(db, 'acme', 10n ** 12n)
@@ -79,8 +85,8 @@ test('the role that runs payoutd can store commands, claim, apply evidence, paus
 })
 
 test('the role that runs payoutd can only add to what operators did, and owns no table', async (t) => {
-  const { url, db: owner } = await freshDatabase(t)
-  const db = await runner(t, url, owner)
+  const { url } = await freshDatabase(t)
+  const db = await runner(t, url)
   const who = { merchantId: 'acme', by: 'asha', reason: 'a trial' }
   await pauseMerchant(db, { ...who, feeEstimate: 0n as never })
   for (const refused of [
@@ -108,4 +114,17 @@ test('a role that has every right anyway is refused, and so is one that does not
   const { url } = await freshDatabase(t)
   await assert.rejects(grantTo(url, new URL(url).username), /owns the tables or is a superuser/)
   await assert.rejects(grantTo(url, 'nobody_at_all'), /there is no role nobody_at_all/)
+})
+
+test('several processes may give the same rights at once', async (t) => {
+  const { url } = await freshDatabase(t)
+  const { role } = await newRole(t, url)
+  await Promise.all([1, 2, 3].map(() => grantTo(url, role)))
+})
+
+test('a role that does not own the tables is told that it may not migrate', async (t) => {
+  const { url } = await freshDatabase(t)
+  const theirs = await newRole(t, url)
+  await grantTo(url, theirs.role)
+  await assert.rejects(migrate(theirs.url, silentLogger), /^Error: the database role \S+ may not migrate: /)
 })

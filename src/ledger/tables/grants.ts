@@ -1,3 +1,4 @@
+import { PG_MIGRATE_LOCK_ID } from 'node-pg-migrate'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { withSession } from '../../platform/postgres/postgres.ts'
 
@@ -47,7 +48,7 @@ export async function grantTo(url: string, role: string): Promise<void> {
     const schema = session.escapeIdentifier(tables[0]?.schema ?? 'public')
     await session.query(
       [
-        `begin; grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
+        `begin; select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID}); grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
         ...tables.map(
           ({ name }) =>
             `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,

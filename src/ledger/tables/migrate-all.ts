@@ -18,31 +18,47 @@ type MigrationTargets = {
   topics: { partitions: number; replication: number }
 }
 
-/**
- * Creates tables, topics and schemas; returns what was new of each. Throws the error of the server that refuses, and an
- * ExpectedFailure before it creates any topic if the ledger has others, unless somebody `moved` it: then these are its topics from
- * now on.
- */
+/** Creates tables, topics and schemas; returns what was new of each. Throws as its two parts do. */
 export async function migrateAll(
   places: MigrationTargets,
   log: Logger,
-  moved?: Decided,
 ): Promise<{ tables: string[]; topics: string[]; schemas: number }> {
-  const topics = topicNames(places.topicPrefix)
-  const subjects = schemaSubjects(topics)
-  const tables = await migrate(places.databaseUrl, log)
-  const db = connectDatabase({ url: places.databaseUrl, connections: 1, applicationName: 'payoutd migrate' })
+  const tables = await migrateLedger(places, log)
+  return { tables, ...(await migrateTopics(places, log)) }
+}
+
+/**
+ * Creates tables; returns the migrations that ran. Throws the error of the server that refuses, and an ExpectedFailure if the
+ * ledger has other topics, unless somebody `moved` it: then these are its topics from now on.
+ */
+export async function migrateLedger(
+  { databaseUrl, topicPrefix }: Pick<MigrationTargets, 'databaseUrl' | 'topicPrefix'>,
+  log: Logger,
+  moved?: Decided,
+): Promise<string[]> {
+  const tables = await migrate(databaseUrl, log)
+  const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd migrate' })
   try {
-    if (moved) await moveTopics(db, places.topicPrefix, moved)
-    await noteOwnTopics(db, places.topicPrefix)
+    if (moved) await moveTopics(db, topicPrefix, moved)
+    await noteOwnTopics(db, topicPrefix)
   } finally {
     await db.close()
   }
-  const admin = await connectAdmin(places.kafka, log)
+  return tables
+}
+
+/** Creates topics and registers schemas. Throws the error of the server that refuses. */
+export async function migrateTopics(
+  { kafka, registry, topicPrefix, topics }: Omit<MigrationTargets, 'databaseUrl'>,
+  log: Logger,
+): Promise<{ topics: string[]; schemas: number }> {
+  const names = topicNames(topicPrefix)
+  const subjects = schemaSubjects(names)
+  const admin = await connectAdmin(kafka, log)
   try {
-    const created = await admin.createTopics(topicSpecs(topics, places.topics))
-    await registerSchemas(connectRegistry(places.registry), subjects)
-    return { tables, topics: created, schemas: subjects.length }
+    const created = await admin.createTopics(topicSpecs(names, topics))
+    await registerSchemas(connectRegistry(registry), subjects)
+    return { topics: created, schemas: subjects.length }
   } finally {
     await admin.close()
   }

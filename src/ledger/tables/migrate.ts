@@ -30,6 +30,7 @@ export async function migrateOver(
 ): Promise<string[]> {
   await session.query(`set timezone = 'UTC'; set lock_timeout = ${LOCK_WITHIN_MS}`)
   await takeTurn(session)
+  await demandOwner(session)
   const before = new Set(await doneMigrations(session))
   for (let tries = 1; !(await isUp(session, log, last)); tries++) {
     if (tries === TRIES) {
@@ -41,6 +42,18 @@ export async function migrateOver(
     await delay(LOCK_WITHIN_MS)
   }
   return (await doneMigrations(session)).filter((name) => !before.has(name))
+}
+
+/** Throws an ExpectedFailure if the session's role may not migrate. */
+async function demandOwner(session: pg.Client): Promise<void> {
+  const { rows } = await session.query<{ role: string; may: boolean }>(
+    `select current_user as role, has_schema_privilege(current_schema(), 'create')
+       and coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('migrations')), true) as may`,
+  )
+  if (rows[0]?.may === false)
+    throw new ExpectedFailure(
+      `the database role ${rows[0].role} may not migrate: set DATABASE_URL to the role that owns the tables (docs/how-to/containers.md)`,
+    )
 }
 
 /** Polls, because a session that waits for the lock in one statement would hold up index builds. */

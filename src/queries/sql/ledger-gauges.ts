@@ -3,6 +3,7 @@ import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
 import { furtherQueues } from '../../ledger/sql/outbox-queues.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { lateOf } from './overdue.ts'
 import { lackOfBalance } from './shortages.ts'
 import { snapshotsHeld } from './snapshots.ts'
 
@@ -20,6 +21,8 @@ export type LedgerGauges = {
       paused: boolean
       recovering: boolean
       circuitOpen: boolean
+      /** Null: nothing is overdue. */
+      overdueSeconds: number | null
       available: Paise | null
       snapshotAt: Instant | null
       /** What the balance lacks for the next payout, and how many payouts wait for it; null: nothing. */
@@ -55,7 +58,7 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
     coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at,
     b.lacking, b.waiting,
-    d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
+    v.oldest_seconds as overdue_seconds, d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
       (select least(coalesce(sum(messages), 0), ${'countUpTo'})::int
@@ -85,6 +88,7 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
       count(*) filter (where p.state = 'unknown')::int as unknown
     from payouts p where p.merchant_id = m.merchant_id and p.in_doubt
   ) d on true
+  left join lateral (${lateOf}) v on true
   left join lateral (
     select lack.missing as lacking, ready.count as waiting
     from (${lackOfBalance}) lack

@@ -273,7 +273,8 @@ export class Dispatch {
     if (shortOf) this.#tellShort(merchantId, shortOf)
     if (gate.closed === 'other-settings' || gate.closed === 'other-version')
       this.#tellOther(merchantId, gate.closed)
-    else this.#toldOther.delete(merchantId)
+    // These are found before the settings are compared.
+    else if (gate.closed !== 'locked' && gate.closed !== 'set-back') this.#toldOther.delete(merchantId)
     for (const each of aside) this.#tellAside(each)
     const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
     if (funds) for (const each of wave) this.#send(each, sender, sendBefore, funds)

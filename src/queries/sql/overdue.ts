@@ -1,0 +1,31 @@
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+
+/** Payouts that nobody has moved or asked about since they were due, counted up to OVERDUE_COUNTED_UP_TO. */
+export type Overdue = { merchantId: string; count: number; oldestSeconds: number }
+
+export const OVERDUE_COUNTED_UP_TO = 1_000
+const most = String(OVERDUE_COUNTED_UP_TO)
+
+/** Those of a merchant m that have been due for longer than two minutes, by index; none while it is fenced. */
+export const lateOf: Fragment = {
+  fragment: `
+    select count(*)::int as count, extract(epoch from now() - min(due_at))::float8 as oldest_seconds
+    from (
+      (select due_at from payouts p
+       where p.merchant_id = m.merchant_id and due_at is not null and state in ('unknown', 'processing')
+         and due_at < now() - interval '2 minutes'
+       order by due_at limit ${most})
+      union all
+      (select due_at from payouts p
+       where p.merchant_id = m.merchant_id and due_at is not null and state = 'submitting'
+         and (case when state in ('unknown', 'processing') then deadline else due_at end) < now() - interval '2 minutes'
+       limit ${most})
+    ) due
+    where m.recovering_since is null`,
+}
+
+export const overdue = sql<object, Overdue>`
+  select m.merchant_id, late.count, late.oldest_seconds
+  from merchants m cross join lateral (${lateOf}) late
+  where late.count > 0
+  order by m.merchant_id`
