@@ -68,6 +68,7 @@ const FORMULA = /^[=+\-@＝＋－＠]/
 /** Quotes a cell if necessary, on one line; turns anything that a spreadsheet would run as a formula into plain text. */
 function cell(given: string): string {
   const text = visible(given)
-  const plain = FORMULA.test(text) ? `'${text}` : text
+  // Some spreadsheets part a line at semicolons, too.
+  const plain = (FORMULA.test(text) ? `'${text}` : text).replace(/;(?=\s{0,9}[=+\-@＝＋－＠])/g, ";'")
   return /[",]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

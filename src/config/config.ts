@@ -7,7 +7,7 @@ import type { RegistryConnection } from '../platform/registry/registry.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { withoutLastSlashes } from '../text/text.ts'
 import { faultOf } from './fault.ts'
-import { address, oneOf, whole } from './fields.ts'
+import { address, hasUser, oneOf, whole } from './fields.ts'
 import { MERCHANT_VARIABLES, merchantByVariables } from './merchant-variables.ts'
 import type { Merchant } from './merchants.ts'
 import { merchantsByFile } from './merchants-file.ts'
@@ -97,7 +97,9 @@ const environment = z.object({
   TOPIC_PREFIX: z.string().default(''),
   TOPIC_PARTITIONS: count.default(6),
   TOPIC_REPLICATION: count.default(1),
-  SCHEMA_REGISTRY_URL: address(/^https?$/, 'http://host:8081'),
+  SCHEMA_REGISTRY_URL: address(/^https?$/, 'http://host:8081').refine((text) => !hasUser(text), {
+    error: 'must be without user and password: set SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD',
+  }),
   SCHEMA_REGISTRY_USERNAME: z.string().optional(),
   SCHEMA_REGISTRY_PASSWORD: z.string().default(''),
   PUBLIC_URL: address(/^https?$/, 'https://payouts.example').optional(),

@@ -15,9 +15,24 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
     .refine((number) => min <= number && number <= max, wanted)
 }
 
-/** The address of a server, exactly as given. */
+/** The address of a server, exactly as given. A password that is not percent-encoded would end up behind the host. */
 export const address = (protocol: RegExp, example: string) =>
-  z.url({ protocol, error: `must be an address, for example ${example}` })
+  z
+    .url({ protocol, error: `must be an address, for example ${example}` })
+    .refine((text) => !/[@#]/.test(behindHost(text)), {
+      error: 'has an @ or # behind its host: percent-encode the password',
+    })
+
+function behindHost(text: string): string {
+  const url = URL.parse(text)
+  return url ? url.pathname + url.hash : ''
+}
+
+/** Whether an address has a user or a password in it. */
+export function hasUser(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && url.username + url.password !== ''
+}
 
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, `must be one of ${words.join(', ')}`)

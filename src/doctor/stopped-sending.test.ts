@@ -133,7 +133,7 @@ test('a lease or a query that nobody has looked after for two minutes causes a w
   await ledger.db.run(asked, {})
   await accepted(ledger, config, [command('p1'), command('p2')])
   const looked = async () => (await findings(ledger.db)).slice(-3).map(({ state, what }) => [state, what])
-  for (const state of ['submitting', 'unknown', 'processing']) {
+  for (const state of ['submitting', 'unknown', 'processing', 'held', 'queued']) {
     await ledger.db.run(submitting, { state, seconds: 60 })
     assert.equal((await looked())[1]?.[0], 'good')
     await ledger.db.run(submitting, { state, seconds: 150 })
@@ -141,7 +141,7 @@ test('a lease or a query that nobody has looked after for two minutes causes a w
     assert.equal(late?.[0], 'warning')
     assert.match(
       late?.[1] ?? '',
-      /^payouts on their way should have been asked about, and were not: 2 of merchant acme, the first for 15\d s$/,
+      /^payouts should have been asked about or moved on, and were not: 2 of merchant acme, the first for 15\d s$/,
     )
   }
   await accepted(ledger, config, [command('p3')])

@@ -107,15 +107,15 @@ export function checkSending(before: readonly Sendable[], after: readonly Sendab
   )
 }
 
-/** Payouts on their way whose time has come: an answer, a query or the end of a lease. */
+/** Payouts whose time has come: for a query, the end of a lease, their schedule or their deadline. */
 export function checkOverdue(late: readonly Overdue[]): Finding {
-  if (late.length === 0) return good('no payout on its way is overdue')
+  if (late.length === 0) return good('no payout is overdue')
   const sentences = late.map(
     ({ merchantId, count, oldestSeconds }) =>
       `${countText(count, OVERDUE_COUNTED_UP_TO)} of merchant ${merchantId}, the first for ${Math.round(oldestSeconds)} s`,
   )
   return warning(
-    `payouts on their way should have been asked about, and were not: ${sentences.join('; ')}`,
+    `payouts should have been asked about or moved on, and were not: ${sentences.join('; ')}`,
     'start payoutd serve with the role outcomes. If one runs, look at its log: the gateway may answer too slowly for so many, or ' +
       'another session keeps locks on these payouts (pg_blocking_pids)',
   )

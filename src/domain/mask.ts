@@ -1,4 +1,5 @@
 import { cutText } from '../text/text.ts'
+import { hideKnown } from './hide-known.ts'
 import { MOST } from './limits.ts'
 
 /** Shown for an empty value: dots would suggest that something was hidden. */
@@ -17,13 +18,19 @@ export function maskVpa(vpa: string): string {
   return `${cutText(vpa, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
 }
 
-/** Matches only from the start of a word: trying each letter of a long one takes hundreds of times as long. */
-const ADDRESS = /(?<![A-Za-z0-9._-])[A-Za-z0-9._-]{2,}@[A-Za-z0-9.-]{2,}/g
+/**
+ * A VPA or an e-mail address of any form that payoutd accepts, its @ also as in a URL, HTML or JSON. Matches only from the start of
+ * a word: trying each letter of a long one takes hundreds of times as long.
+ */
+const ADDRESS =
+  /(?<![^\s@"<>(){}[\],;:=&])[^\s@"<>(){}[\],;:=&]+(?:@|%(?:25){0,2}40|&#64;|&#x40;|\\u0040)[^\s@"<>(){}[\],;:=&]*/giu
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
 /** People write long numbers in groups. Code counts the digits: with `{8,}` the pattern takes half a second to compile. */
 const GROUPED = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N})*/gu
 /** In India an account number has at least nine digits. */
 const FEWEST_DIGITS = 9
+/** A shorter value may be there by chance. */
+const SHORTEST_KNOWN = 4
 const WRITTEN_MOMENT = /^20\d\d-[01]\d-[0-3]\d [0-2]\d:[0-5]\d(?::[0-5]\d)?$/
 
 declare const scrubbed: unique symbol
@@ -37,9 +44,8 @@ export type Scrubbed = string & { readonly [scrubbed]: true }
  * `known` are values that must not appear at all, whatever they look like. Leaves out everything after 16,384 UTF-16 units.
  */
 export function scrub(text: string, known: readonly string[] = []): Scrubbed {
-  let safe = cutText(text, MOST.scrubbed)
-  for (const value of known) if (value.length >= 4) safe = safe.replaceAll(value, '••••')
-  return hideNumbers(safe.replace(ADDRESS, maskVpa)) as Scrubbed
+  const safe = cutText(text, MOST.scrubbed)
+  return hideNumbers(hideKnown(safe, known, SHORTEST_KNOWN).replace(ADDRESS, maskVpa)) as Scrubbed
 }
 
 /**

@@ -83,7 +83,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
 
   const late = perMerchant(
     'payouts_overdue_seconds',
-    'For how long the first payout that is due for a query, or whose lease has ended, has waited; absent below two minutes',
+    'For how long the first payout has waited that is due for a query, or by its lease, schedule or deadline; absent below two minutes',
   )
 
   /** Merchants come and go, and an unknown value must not look like a zero. */

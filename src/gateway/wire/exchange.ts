@@ -1,4 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
+import { hideKnown } from '../../domain/hide-known.ts'
 import { maskAccount, maskVpa, scrub } from '../../domain/mask.ts'
 import { cutText } from '../../text/text.ts'
 import type { SentRequest } from '../transport/transport.ts'
@@ -16,6 +17,8 @@ const NAMES = new Set([
   ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
   ...['retCode', 'currency', 'accountBankCode', 'notifyUrl', 'returnUrl'],
 ])
+/** A VPA or an e-mail address, which is no name of anything. */
+const AT = /@|%(?:25){0,2}40|&#64;|&#x40;|\\u0040/i
 /** Digits. */
 const LONG = 9
 const MAX_VALUE = 500
@@ -67,7 +70,8 @@ export function redactReceived(fields: Received, secrets: readonly string[]): Re
 
 function redact(name: string, value: string, secrets: readonly string[]): string {
   if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !holds(value, secrets)) return value
-  if (NAMES.has(name) && !/\s/u.test(value)) return cutText(without(secrets, value), MAX_VALUE)
+  if (NAMES.has(name) && !/\s/u.test(value) && !AT.test(value))
+    return cutText(without(secrets, value), MAX_VALUE)
   switch (name) {
     case 'accountNo':
     case 'payerEmail':
@@ -91,9 +95,5 @@ const cut = (text: string, secrets: readonly string[]): string =>
 const holds = (figure: string, secrets: readonly string[]): boolean =>
   secrets.some((secret) => secret === figure || (secret.length >= LONG && figure.includes(secret)))
 
-function without(secrets: readonly string[], text: string): string {
-  let safe = text
-  // A short name may be part of an order number by chance; an account number has at least 5 characters.
-  for (const secret of secrets) if (secret.length >= 5) safe = safe.replaceAll(secret, '••••')
-  return safe
-}
+/** A short name may be part of an order number by chance; an account number has at least 5 characters. */
+const without = (secrets: readonly string[], text: string): string => hideKnown(text, secrets, 5)

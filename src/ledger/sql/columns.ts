@@ -11,3 +11,8 @@ export const payoutColumns: Fragment = {
 
 /** The payout has not ended. This is the condition of the index `payouts_open` to the letter, or Postgres would not use it. */
 export const isOpen: Fragment = { fragment: 'coalesce(due_at is not null or in_review, false)' }
+
+/** When time alone changes an open payout; the same expression as in the index payouts_timers. */
+export const timerAt: Fragment = {
+  fragment: `(case when state in ('unknown', 'processing') then deadline else due_at end)`,
+}

@@ -1,6 +1,6 @@
-import { PG_MIGRATE_LOCK_ID } from 'node-pg-migrate'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { withSession } from '../../platform/postgres/postgres.ts'
+import { takeMigrationTurn } from './migrate.ts'
 
 /** The rights on tables that payoutd may not change at will. It reads and writes every other table. */
 const NARROWER: Readonly<Record<string, string>> = {
@@ -46,9 +46,10 @@ export async function grantTo(url: string, role: string): Promise<void> {
     )
     const to = session.escapeIdentifier(role)
     const schema = session.escapeIdentifier(tables[0]?.schema ?? 'public')
+    await takeMigrationTurn(session)
     await session.query(
       [
-        `begin; select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID}); grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
+        `begin; grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
         ...tables.map(
           ({ name }) =>
             `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,

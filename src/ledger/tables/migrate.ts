@@ -29,7 +29,7 @@ export async function migrateOver(
   last: string | null = null,
 ): Promise<string[]> {
   await session.query(`set timezone = 'UTC'; set lock_timeout = ${LOCK_WITHIN_MS}`)
-  await takeTurn(session)
+  await takeMigrationTurn(session)
   await demandOwner(session)
   const before = new Set(await doneMigrations(session))
   for (let tries = 1; !(await isUp(session, log, last)); tries++) {
@@ -56,8 +56,11 @@ async function demandOwner(session: pg.Client): Promise<void> {
     )
 }
 
-/** Polls, because a session that waits for the lock in one statement would hold up index builds. */
-async function takeTurn(session: pg.Client): Promise<void> {
+/**
+ * Waits until no other session migrates, and none does until this one ends. Polls, because a session that waits for the lock in one
+ * statement would hold up index builds.
+ */
+export async function takeMigrationTurn(session: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await session.query<{ mine: boolean }>(
       `select pg_try_advisory_lock(${PG_MIGRATE_LOCK_ID}) as mine`,

@@ -1,6 +1,7 @@
+import { timerAt } from '../../ledger/sql/columns.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-/** Payouts that nobody has moved or asked about since they were due, counted up to OVERDUE_COUNTED_UP_TO. */
+/** Payouts that nobody has moved or asked about since that was due, counted up to OVERDUE_COUNTED_UP_TO. */
 export type Overdue = { merchantId: string; count: number; oldestSeconds: number }
 
 export const OVERDUE_COUNTED_UP_TO = 1_000
@@ -9,17 +10,16 @@ const most = String(OVERDUE_COUNTED_UP_TO)
 /** Those of a merchant m that have been due for longer than two minutes, by index; none while it is fenced. */
 export const lateOf: Fragment = {
   fragment: `
-    select count(*)::int as count, extract(epoch from now() - min(due_at))::float8 as oldest_seconds
+    select count(*)::int as count, extract(epoch from now() - min(due))::float8 as oldest_seconds
     from (
-      (select due_at from payouts p
+      (select due_at as due from payouts p
        where p.merchant_id = m.merchant_id and due_at is not null and state in ('unknown', 'processing')
          and due_at < now() - interval '2 minutes'
        order by due_at limit ${most})
       union all
-      (select due_at from payouts p
-       where p.merchant_id = m.merchant_id and due_at is not null and state = 'submitting'
-         and (case when state in ('unknown', 'processing') then deadline else due_at end) < now() - interval '2 minutes'
-       limit ${most})
+      (select ${timerAt.fragment} from payouts p
+       where p.merchant_id = m.merchant_id and due_at is not null and ${timerAt.fragment} < now() - interval '2 minutes'
+       order by ${timerAt.fragment} limit ${most})
     ) due
     where m.recovering_since is null`,
 }

@@ -10,7 +10,7 @@ const TURNS_MS = 0
 /** Others wait for the turns of a transaction that waits for a lock. */
 const LOCKS_MS = 300
 /** How long to look for held locks, without a turn. Once so much was waited, the rest is looked at briefly. */
-const PATIENCE_MS = 1_000
+export const PATIENCE_MS = 1_000
 const BRIEFLY_MS = 20
 
 type Merchants = readonly (string | null)[]
@@ -48,14 +48,15 @@ const boundWaits = (tx: Transaction, ms: number) => tx.run(boundLockWaits, { ms:
 
 /**
  * The merchants of these commands of which somebody keeps a usual lock for longer than a transaction with turns may wait. Holds
- * nothing that others could wait for: no turn, and one merchant's locks at a time.
+ * nothing that others could wait for: no turn, and one merchant's locks at a time. `patienceMs`: how long it may wait in all.
  */
 export async function heldLocks(
   tx: Transaction,
   reads: readonly ReadCommand[],
+  patienceMs = PATIENCE_MS,
 ): Promise<ReadonlySet<string>> {
   const held = new Set<string>()
-  let left = PATIENCE_MS
+  let left = patienceMs
   await tx.run(markApart, {})
   for (const [merchantId, theirs] of Map.groupBy(reads, merchantOf)) {
     if (merchantId === null) continue

@@ -14,7 +14,7 @@ import {
   whoWaits,
 } from './sql/waiting.ts'
 import { type IntakeTally, type StoreDeps, store, storeReads, takeIn } from './store-batch.ts'
-import { heldLocks, keepCancelsAway, waitForTurns } from './take-turn.ts'
+import { heldLocks, keepCancelsAway, PATIENCE_MS, waitForTurns } from './take-turn.ts'
 
 /** One transaction stores at most so many, and reads at most so much of them. */
 const AT_ONCE = 500
@@ -77,13 +77,18 @@ export type WaitingDeps = StoreDeps &
 export async function processWaiting(deps: WaitingDeps): Promise<number> {
   const { ledger, log, rounds, lockedSince } = deps
   let isMore = false
+  let patienceMs = PATIENCE_MS
   const waiting = await ledger.db.run(whoWaits, {})
   for (const merchantId of lockedSince.keys())
     if (!waiting.some((each) => each.merchantId === merchantId)) lockedSince.delete(merchantId)
   await rounds.go(
     waiting,
     async (key) => {
-      if (await takeSome(key, deps)) isMore = true
+      const began = performance.now()
+      // One that was locked before, or many, keep the others waiting no longer than a moment each.
+      const isStored = await takeSome(key, deps, lockedSince.has(key.merchantId) ? 0 : patienceMs)
+      if (isStored) isMore = true
+      else patienceMs = Math.max(0, patienceMs - (performance.now() - began))
     },
     (key, error) => log.error({ err: error, ...key }, 'could not apply waiting commands'),
   )
@@ -93,7 +98,7 @@ export async function processWaiting(deps: WaitingDeps): Promise<number> {
 type WaitingKey = { merchantId: string; topic: string; partition: number }
 
 /** False: the locks are still held. */
-async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
+async function takeSome(key: WaitingKey, deps: WaitingDeps, patienceMs: number): Promise<boolean> {
   const rows = await deps.ledger.db.run(firstWaiting, {
     ...key,
     ...{ limit: AT_ONCE, bytes: BYTES_AT_ONCE },
@@ -101,7 +106,7 @@ async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
   const reads: WaitingRead[] = []
   for (const row of rows) reads.push(await readAgain(key, row, deps))
   // Looked for before the partition's lock is taken, for which intake of all its merchants waits.
-  const held = await takeIn(deps, (tx) => heldLocks(tx, reads))
+  const held = await takeIn(deps, (tx) => heldLocks(tx, reads, patienceMs))
   if (held.size > 0) {
     tellLocked(key, deps)
     return false

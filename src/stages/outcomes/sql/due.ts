@@ -1,13 +1,8 @@
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
 import type { QuestionLimit } from '../../../ledger/due-batches.ts'
-import { payoutColumns } from '../../../ledger/sql/columns.ts'
-import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
-
-/** When time alone changes an open payout; the same expression as in the index payouts_timers. */
-const timerAt: Fragment = {
-  fragment: `case when state in ('unknown', 'processing') then deadline else due_at end`,
-}
+import { payoutColumns, timerAt } from '../../../ledger/sql/columns.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
 
 /**
  * Payouts that time alone changes now: at most `ofEach` of each merchant, the longest due first. Walks from one merchant to the
