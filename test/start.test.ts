@@ -46,7 +46,7 @@ test('payoutd is up, and can be stopped, while payouts that waited for a key are
   await accepted(ledger, { ...config, sealing }, [command('sealed-1'), command('sealed-2')])
   await ledger.db.run(putAside, {})
   const release = await lockRows(t, config.databaseUrl, 'payouts')
-  const payoutd = await startPayoutd(config, new Set(['dispatch']), silentLogger)
+  const payoutd = await startPayoutd({ ...config, sealing }, new Set(['dispatch']), silentLogger)
   t.after(() => payoutd.stop())
   await eventually('them to be tried', async () => (await ledger.db.run(waiting, {}))[0]?.count === 1)
   await eventually('it to be ready', async () => (await fetch(`${payoutd.internalUrl}/readyz`)).ok)
