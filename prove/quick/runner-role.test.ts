@@ -137,6 +137,8 @@ test('the role from --grant-to runs all of payoutd and every command, and cannot
     .map((line) => JSON.parse(line))
   const roles = acts.map(({ command, databaseRole }) => [command, databaseRole])
   assert.deepEqual(roles.reverse(), [
+    // Once for the tables, and once for the topics.
+    ['migrate', owner.role],
     ['migrate', owner.role],
     ...[
       'serve',
