@@ -2,7 +2,7 @@ import { createHmac, type KeyObject } from 'node:crypto'
 import { type DependencyFault, inOneLine } from '../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import { opens, type SealingKeys, seal } from '../platform/seal.ts'
 import { type KeyProof, keepProofs, storedProofs } from './sql/key-proofs.ts'
 
 export type KeyPair = { sealing: SealingKeys; fingerprint: KeyObject }
@@ -46,7 +46,7 @@ export function keyFault(proofs: readonly KeyProof[], keys: KeyPair): Dependency
         todo: `add key ${keyId} again; payoutd encrypts new data with the key that has the highest id`,
       }
     }
-    if (!opens(proof, keys.sealing)) {
+    if (!opens(proof, CONTEXT, keys.sealing)) {
       return {
         what: `key ${keyId} in ENCRYPTION_KEYS does not decrypt what was encrypted with key ${keyId}`,
         todo: `put the former key back as ${keyId}, and give a new key a higher id`,
@@ -57,13 +57,3 @@ export function keyFault(proofs: readonly KeyProof[], keys: KeyPair): Dependency
 }
 
 const fingerprintProof = (key: KeyObject): Buffer => createHmac('sha256', key).update(CONTEXT).digest()
-
-function opens(proof: Buffer, keys: SealingKeys): boolean {
-  try {
-    unseal(proof, CONTEXT, keys)
-    return true
-  } catch (error) {
-    if (error instanceof DoesNotOpen) return false
-    throw error
-  }
-}

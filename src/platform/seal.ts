@@ -65,6 +65,17 @@ export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): 
   }
 }
 
+/** Whether `unseal` would open it. */
+export function opens(sealed: Buffer, context: string, keys: SealingKeys): boolean {
+  try {
+    unseal(sealed, context, keys)
+    return true
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return false
+    throw error
+  }
+}
+
 /** The same text, sealed with the current key. Throws DoesNotOpen as `unseal` does. */
 export const reseal = (sealed: Buffer, context: string, keys: SealingKeys): Buffer =>
   seal(unseal(sealed, context, keys), context, keys)

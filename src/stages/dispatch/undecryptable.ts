@@ -1,12 +1,12 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
-import { openDetails } from '../../ledger/encrypted-details.ts'
+import { detailsContext } from '../../ledger/encryption-contexts.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, signing } from '../../platform/postgres/postgres.ts'
-import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
+import { opens, type SealingKeys } from '../../platform/seal.ts'
 import { lockAwaitingKey, payoutsAwaitingKey } from './sql/undecryptable.ts'
 
 /** Puts a payout aside, unsent, so that others go on. */
@@ -49,7 +49,7 @@ export class KeyTrial {
     const { released, failures, next } = await releaseSome(
       { ...this.#ledger, db: signing(sign, this.#ledger.db) },
       this.#after,
-      (key, sealed) => sealed !== null && opens(key, sealed, this.#sealing),
+      this.#sealing,
     )
     for (const { merchantId, error } of failures)
       this.#log.error({ err: error, merchantId }, 'could not queue the payouts that waited for a key again')
@@ -63,21 +63,11 @@ export class KeyTrial {
   }
 }
 
-function opens(key: PayoutKey, sealed: Buffer, sealing: SealingKeys): boolean {
-  try {
-    openDetails(key, sealed, sealing)
-    return true
-  } catch (error) {
-    if (error instanceof DoesNotOpen) return false
-    throw error
-  }
-}
-
 /** Releases payouts after `after` of which this process has the key. `failures`: the first of each merchant. `next`: where to go on; null: there are no more. */
 async function releaseSome(
   ledger: Ledger,
   after: PayoutKey,
-  mayOpen: (key: PayoutKey, sealed: Buffer | null) => boolean,
+  sealing: SealingKeys,
 ): Promise<{ released: number; failures: NotReleased[]; next: PayoutKey | null }> {
   const { merchantId, payoutId } = after
   const page = await ledger.db.run(payoutsAwaitingKey, { merchantId, payoutId, limit: BATCH })
@@ -89,7 +79,7 @@ async function releaseSome(
   const failures = new Map<string, NotReleased>()
   const released = await Promise.all(
     page
-      .filter(({ sealed, ...key }) => mayOpen(key, sealed))
+      .filter(({ sealed, ...key }) => sealed !== null && opens(sealed, detailsContext(key), sealing))
       .map(({ merchantId, payoutId }) => ({ merchantId, payoutId }))
       .map((key) =>
         batches.add(key.merchantId, key).catch((error: unknown) => {

@@ -9,7 +9,7 @@ import { lockForCancels } from '../../ledger/sql/cancels.ts'
 import { cancelPayouts } from '../../operators/cancel-payouts.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
-import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
+import { connectDatabase, type Database, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
 import { takeTurns } from './sql/holds.ts'
@@ -134,11 +134,11 @@ test('a record that the database refuses is a dead letter, and the other partiti
 })
 
 /** Returns a function that ends the holder's transaction. */
-async function holdLocksOfBolt(db: Database): Promise<() => Promise<void>> {
+async function hold(db: Database, take: (tx: Transaction) => Promise<unknown>): Promise<() => Promise<void>> {
   const taken = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const held = db.transaction('test', async (tx) => {
-    await tx.run(lockForCancels, { merchantIds: ['bolt'] })
+    await take(tx)
     taken.resolve()
     await over.promise
   })
@@ -149,9 +149,11 @@ async function holdLocksOfBolt(db: Database): Promise<() => Promise<void>> {
   }
 }
 
+const locksOfBolt = (tx: Transaction) => tx.run(lockForCancels, { merchantIds: ['bolt'] })
+
 test('commands of a merchant whose locks are held wait, and those of others in other partitions are stored by one more transaction', async (t) => {
   const { all, db, states, positions, transactions } = await world(t)
-  const letGo = await holdLocksOfBolt(db)
+  const letGo = await hold(db, locksOfBolt)
   const errors = await all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
   await letGo()
   assert.deepEqual(errors, STORED)
@@ -163,7 +165,7 @@ test('commands of a merchant whose locks are held wait, and those of others in o
 
 test('once it has waited a moment for the locks of a merchant, a transaction waits on without any turn', async (t) => {
   const { all, db, transactions } = await world(t)
-  const letGo = await holdLocksOfBolt(db)
+  const letGo = await hold(db, locksOfBolt)
   const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
   await eventually(
     'it waits in its second transaction',
@@ -184,14 +186,7 @@ test('once it has waited a moment for the locks of a merchant, a transaction wai
 
 test('while it waits for the turn of a merchant, a person who cancels payouts of others does not wait for it', async (t) => {
   const { all, db, ledger } = await world(t)
-  const over = Promise.withResolvers<void>()
-  const taken = Promise.withResolvers<void>()
-  const held = db.transaction('test', async (tx) => {
-    await tx.run(takeTurns, { merchantIds: ['bolt'] })
-    taken.resolve()
-    await over.promise
-  })
-  await taken.promise
+  const letGo = await hold(db, (tx) => tx.run(takeTurns, { merchantIds: ['bolt'] }))
   const storing = all(undefined, (partition) => (partition === 2 ? { merchantId: 'bolt' } : {}))
   await eventually('it waits', async () => ((await db.run(waitForLocks, {}))[0]?.count ?? 0) > 0)
   const cancelling = cancelPayouts(
@@ -199,8 +194,7 @@ test('while it waits for the turn of a merchant, a person who cancels payouts of
     ledger,
   )
   const first = await Promise.race([cancelling, delay(5_000, 'it waits')])
-  over.resolve()
-  await held
+  await letGo()
   assert.deepEqual(first, [{ payoutId: 'p1', kind: 'remembered' }])
   assert.deepEqual(await storing, STORED)
 })
