@@ -1,6 +1,6 @@
 import { withoutLastSlashes } from '../text/text.ts'
 import { ExpectedFailure } from './expected-failure.ts'
-import { sqlState } from './postgres/postgres.ts'
+import { isUnanswered, sqlState } from './postgres/postgres.ts'
 
 /** The addresses of the dependencies in a form safe to show: without passwords. */
 export type Addresses = { database: string; kafka: string; registry: string }
@@ -137,7 +137,7 @@ function databaseFault(error: Error, { database }: Addresses): DependencyFault |
       'check that PostgreSQL listens there and that payoutd can reach it, or correct DATABASE_URL',
     )
   }
-  if (error.message === UNANSWERED) {
+  if (isUnanswered(error)) {
     return fault(
       'does not finish a statement',
       'payoutd doctor says whether a commit waits for a standby; otherwise look for sessions that keep locks, or for a frozen server. ' +
@@ -146,9 +146,6 @@ function databaseFault(error: Error, { database }: Addresses): DependencyFault |
   }
   return null
 }
-
-/** The message of `pg` for a statement without an answer, which has no code. */
-const UNANSWERED = 'Query read timeout'
 
 const UNREACHABLE = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 

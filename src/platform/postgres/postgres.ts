@@ -396,7 +396,7 @@ async function inTransaction<T>(
 }
 
 /** `pg`'s error for a statement without an answer in time; it has no code. */
-const isUnanswered = (error: unknown): error is Error =>
+export const isUnanswered = (error: unknown): error is Error =>
   error instanceof Error && error.message === 'Query read timeout'
 
 /** Both statements in one round trip. */
