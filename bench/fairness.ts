@@ -29,7 +29,7 @@ const openSome = sql<{ count: number }>`
     (select merchant_id, payout_id from payouts where merchant_id = 'hanging' and ready limit ${'count'})`
 /** The hanging gateway does not report its balance; payoutd keeps trusting the previous one. */
 const letSend = sql<object>`
-  update merchants set available = 1000000000000000, snapshot_at = now(), ramp = 9, paused_at = null, paused_by = null,
+  update merchants set available = 1000000000000000, snapshot_at = now(), warm_up = 9, paused_at = null, paused_by = null,
     paused_reason = null
   where merchant_id not like 'short-%'`
 const holdBack = sql<object>`

@@ -66,7 +66,7 @@ const total = (cpu: Cpu) => sum(Object.values(cpu))
 const paused = sql<object>`
   update merchants set paused_at = now(), paused_by = 'bench', paused_reason = 'commands are being stored'`
 const atFullSpeed = sql<object>`
-  update merchants set paused_at = null, paused_by = null, paused_reason = null, ramp = 9`
+  update merchants set paused_at = null, paused_by = null, paused_reason = null, warm_up = 9`
 
 await new Command('growth')
   .description('measures what a payout costs where more is queued, stored or running than usual, in one run')

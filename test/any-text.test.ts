@@ -69,7 +69,7 @@ const stored = sql<object, { history: bigint; anomalies: bigint; outbox: bigint 
     (select count(*) from ${outboxMessages} where length(value) > 0) as outbox`
 const messages = sql<{ after: bigint }, { position: bigint; topic: string; value: Buffer }>`
   select position, topic, value from ${outboxMessages} where position > ${'after'} and type like 'in.payoutd.P%' order by position, n`
-const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 
 /** An answer of the gateway with these fields, to a request with this text. */
 function heard(fields: Record<string, unknown>, text: string) {
@@ -107,7 +107,7 @@ describe('arbitrary text', () => {
     } as never)
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
     await setBalance(ledger.db, 'acme', 10n ** 17n)
-    await ledger.db.run(fullSpeed, { ramp: WARM })
+    await ledger.db.run(fullSpeed, { warmUp: WARM })
     const counted = new Metrics().counter('commands_total', 'test', ['outcome'])
     const outcomes = async (): Promise<Record<string, number>> =>
       Object.fromEntries((await counted.get()).values.map(({ labels, value }) => [labels.outcome, value]))

@@ -47,7 +47,7 @@ const WHO = { by: 'asha', reason: 'a standby took over' }
 
 const clear = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, merchants, recovered_payouts`
-const ramped = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const warmedUp = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 const readied = sql<object>`update payouts set ready = true where state = 'queued'`
 const published = sql<object, { topic: string; key: string; value: Buffer }>`
   select topic, key, value from ${outboxMessages} order by position, n`
@@ -94,7 +94,7 @@ const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchan
 async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   await db.run(readied, {})
   await setBalance(db, 'acme', 10n ** 12n)
-  await db.run(ramped, { ramp: WARM })
+  await db.run(warmedUp, { warmUp: WARM })
   const { wave } = await claim(ledger, {
     ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
     limits: { maxInFlight: 64, ratePerSecond: null },

@@ -3,7 +3,7 @@ import { withSession } from '../src/platform/postgres/postgres.ts'
 const AT_ONCE = 500_000
 
 /**
- * Puts `count` payouts into a ledger that has the first seven migrations or more. Nine of ten are acme's and the
+ * Puts `count` payouts into an empty ledger. Nine of ten are acme's and the
  * others bolt's; one in forty of them is open. 10 million take about ten minutes on two quiet cores, and 12 GB.
  * Their payoutIds are p000000000 and so on; history stays empty.
  */

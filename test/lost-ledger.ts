@@ -44,7 +44,7 @@ const outbox = sql<
 const loseAll = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, reopened_payments, beneficiary_payments, holds,
     merchants, published_messages, recovered_payouts`
-const ramp = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const warmUp = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 
 /** A merchant whose ledger is lost, and whose maximum is now below the amount of `p`. */
 export async function lostLedger(t: TestContext) {
@@ -106,7 +106,7 @@ export async function lostLedger(t: TestContext) {
       const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
       assert.ok(mark)
       await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-      await db.run(ramp, { ramp: WARM })
+      await db.run(warmUp, { warmUp: WARM })
       const { wave } = await claim(ledger, {
         ...{ merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
         ...{ fingerprintKey: config.fingerprintKey, account },

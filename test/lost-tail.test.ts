@@ -78,7 +78,7 @@ async function onTheWire(): Promise<void> {
   for (const merchantId of MERCHANTS) {
     await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
     await setBalance(ledger.db, merchantId, 10n ** 12n)
-    await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: WARM })
+    await ledger.db.run(sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`, { warmUp: WARM })
     const { wave } = await claimNext(merchantId)
     assert.equal(wave.length, 1)
     leases.set(merchantId, wave[0]?.payout.dueAt as number)

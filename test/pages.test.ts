@@ -32,7 +32,7 @@ const rowsFound = sql<object, { rows: bigint }>`
   from pg_class where relnamespace = 'public'::regnamespace`
 
 const answered = sql<object>`
-  update reconciled_payouts set asked_at = now(), there_status = 'success', there_amount = 1, there_fee = 0,
+  update reconciled_payouts set asked_at = now(), gateway_status = 'success', gateway_amount = 1, gateway_fee = 0,
     differences = case when payout_id like '%2' then '[{}]' else '[]' end::jsonb`
 
 const asOneBatch = sql<object>`update payouts set batch_id = 'whole'`

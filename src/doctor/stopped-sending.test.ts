@@ -93,7 +93,7 @@ test('a fenced merchant causes a warning, with what to do', async (t) => {
 })
 
 const asked = sql<object>`
-  update merchants set available = 1000000000, snapshot_at = now(), snapshot_in_doubt = 0, ramp = 9`
+  update merchants set available = 1000000000, snapshot_at = now(), snapshot_in_doubt = 0, warm_up = 9`
 const oldMessage = sql<object>`
   insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes, at)
   values (0, 'payout.events', '{k}', array[gen_random_uuid()], '{t}', array[''::bytea], array[null::jsonb], 0, now() - interval '90 s')`

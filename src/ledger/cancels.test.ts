@@ -21,8 +21,8 @@ test('payoutd remembers a cancellation for as long as a topic that payoutd creat
 })
 
 const cancels = sql<{ days: number }>`
-  with a as (insert into early_cancels (merchant_id, payout_id, why, at)
-             values ('acme', 'p', 'left', now() - ${'days'}::int * interval '1 day'))
+  with a as (insert into early_cancels (merchant_id, payout_id, why, source, at)
+             values ('acme', 'p', 'left', 'COMMAND', now() - ${'days'}::int * interval '1 day'))
   insert into cancelled_batches (merchant_id, batch_id, why, at)
   values ('acme', 'b', 'left', now() - ${'days'}::int * interval '1 day')`
 const waits = sql<object>`

@@ -54,13 +54,13 @@ const giveUtr = sql<{ payoutId: string; utr: string | null }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const cancelRequests = sql<object, { state: string; cancelRequest: string | null }>`
   select state, cancel_request from payouts`
-const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 
 /** What dispatch would send now. */
 async function sendable(ledger: Ledger, config: Config) {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await setBalance(ledger.db, 'acme', 10n ** 12n)
-  await ledger.db.run(fullSpeed, { ramp: WARM })
+  await ledger.db.run(fullSpeed, { warmUp: WARM })
   const { wave } = await claim(ledger, {
     merchantId: 'acme',
     atMost: 10,

@@ -21,7 +21,7 @@ import { storedProofs } from './sql/key-proofs.ts'
 
 const sealedRows = sql<object, { payoutId: string; sealed: Buffer }>`
   select payout_id, sealed from payout_commands order by payout_id`
-const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const atFullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 const spoil = sql<object>`update payout_commands set sealed = set_byte(sealed, 30, 255 - get_byte(sealed, 30)) where payout_id = 'p0003'`
 
 const payouts = (count: number, from = 0) =>
@@ -227,5 +227,5 @@ const withoutFirst = ({ keys }: Config['sealing']): SealingKeys => ({
 async function atSpeed(ledger: Ledger): Promise<void> {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await setBalance(ledger.db, 'acme', 10n ** 12n)
-  await ledger.db.run(atFullSpeed, { ramp: WARM })
+  await ledger.db.run(atFullSpeed, { warmUp: WARM })
 }

@@ -13,14 +13,14 @@ import { ledgerMetrics } from './ledger-metrics.ts'
 import { tellPayout } from './payout-story.ts'
 import { shortages } from './sql/shortages.ts'
 
-const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 
 test('a payout that the balance does not cover is reported, with what waits behind it, until it is covered', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   const merchantId = 'acme'
   await db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 500n })
-  await db.run(fullSpeed, { ramp: WARM })
+  await db.run(fullSpeed, { warmUp: WARM })
   const hasBalance = async (available: bigint) => {
     await setBalance(db, merchantId, available)
   }

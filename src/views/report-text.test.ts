@@ -34,7 +34,7 @@ const textOf = (fields: Partial<Report>) => reportText(report(fields), DAY)
 const balanceText = (balance: BalanceChange) => textOf({ balance }).split('\n').at(-1) ?? ''
 const at = (balance: number, inFlight = 0) => ({
   at: DAY,
-  toldAt: DAY,
+  balanceAt: DAY,
   balance: paise(balance),
   inFlight: paise(inFlight),
 })

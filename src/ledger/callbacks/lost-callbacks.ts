@@ -110,15 +110,15 @@ async function concludeLost(
 ): Promise<void> {
   if (outcome === 'nothing') return
   const isKnown = outcome === 'order' || lost.isAskedAbout
-  const notFound = lost.notFound + 1
+  const notFoundCount = lost.notFoundCount + 1
   const { db } = ledgerOf(ledger, lost.merchantId)
   await db.transaction('settle lost callback', async (tx) => {
-    if (!isKnown && notFound < MOST_NOT_FOUND) {
+    if (!isKnown && notFoundCount < MOST_NOT_FOUND) {
       await tx.run(putOffLostCallback, {
         ...lost,
         kind,
-        notFound,
-        waitMs: nextQueryAt(notFound, queryPolicy, 0),
+        notFoundCount,
+        waitMs: nextQueryAt(notFoundCount, queryPolicy, 0),
       })
       return
     }

@@ -16,7 +16,7 @@ export const updatePayouts = sql<{ payouts: readonly DatedPayout[] }>`
       said_otherwise = c.said_otherwise, cancel_request = c.cancel_request, order_shown = c.order_shown, order_besides = c.order_besides,
       agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
-      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.not_found_count,
+      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, not_found_count = c.not_found_count,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = to_timestamp(c.last_change_at / 1000),
       paid_at = case when c.state = 'paid' and p.state <> 'paid' then to_timestamp(c.last_change_at / 1000) else p.paid_at end
   from (
@@ -78,14 +78,14 @@ export type HistoryRow = {
  * Distinguishes one piece of evidence from another by everything but how long it took and when payoutd asked for it. Only
  * evidence that moved nothing has one.
  */
-export const saidHash: Fragment = {
+export const evidenceHash: Fragment = {
   fragment: `sha256(convert_to(concat_ws(' ', to_state, source, (exchange - 'tookMs') #- '{request,reqTime}'), 'UTF8'))`,
 }
 
 export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
-  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, published_at, said)
+  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, published_at, evidence_hash)
   select merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, to_timestamp(published_at / 1000),
-    case when version is null then ${saidHash} end
+    case when version is null then ${evidenceHash} end
   from ${{
     rows: 'history',
     columns: {
@@ -105,7 +105,7 @@ const countRepeated = (id: Fragment) => sql<{ repeated: readonly Repeated[] }, {
   from (
     select given.times, given.n, found.*
     from (
-      select merchant_id, id, times, n, ${saidHash} as said
+      select merchant_id, id, times, n, ${evidenceHash} as evidence_hash
       from ${{
         rows: 'repeated',
         columns: {
@@ -118,7 +118,7 @@ const countRepeated = (id: Fragment) => sql<{ repeated: readonly Repeated[] }, {
     cross join lateral (
       select tableoid as part, ctid as row from history
       where history.merchant_id = given.merchant_id and history.${id} = given.id and version is null
-        and history.said = given.said
+        and history.evidence_hash = given.evidence_hash
       limit 1
     ) found
   ) kept

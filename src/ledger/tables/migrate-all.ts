@@ -8,6 +8,7 @@ import { registerSchemas } from '../../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../../platform/registry/registry.ts'
 import { moveTopics, noteOwnTopics } from '../own-topics.ts'
 import { migrate } from './migrate.ts'
+import { demandSchema } from './schema.ts'
 
 /** The part of the configuration that says where payoutd stores and publishes. */
 type MigrationTargets = {
@@ -28,8 +29,9 @@ export async function migrateAll(
 }
 
 /**
- * Creates tables; returns the migrations that ran. Throws the error of the server that refuses, and an ExpectedFailure if the
- * ledger has other topics, unless somebody `moved` it: then these are its topics from now on.
+ * Creates tables; returns the migrations that ran. Throws the error of the server that refuses, and an ExpectedFailure if a newer
+ * payoutd has migrated the ledger so that this one no longer works on it, or if the ledger has other topics, unless somebody
+ * `moved` it: then these are its topics from now on.
  */
 export async function migrateLedger(
   { databaseUrl, topicPrefix }: Pick<MigrationTargets, 'databaseUrl' | 'topicPrefix'>,
@@ -39,6 +41,7 @@ export async function migrateLedger(
   const tables = await migrate(databaseUrl, log)
   const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd migrate' })
   try {
+    await demandSchema(db)
     if (moved) await moveTopics(db, topicPrefix, moved)
     await noteOwnTopics(db, topicPrefix)
   } finally {

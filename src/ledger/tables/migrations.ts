@@ -5,11 +5,9 @@ import { fileURLToPath } from 'node:url'
 /** Where this version's migrations are. */
 export const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 
-/** One migration file. `statements`: its upward statements, each sent in a round trip of its own. */
+/** One migration file. `statements`: each is sent in a round trip of its own. */
 export type MigrationFile = { name: string; statements: string[]; inTransaction: boolean }
 
-const UP = /^-- Up Migration$/m
-const DOWN = /^-- Down Migration$/m
 /** A large table's index is created concurrently, so that no write waits for it; Postgres allows that in no transaction. */
 const NO_TRANSACTION = /^-- No transaction$/m
 
@@ -24,8 +22,7 @@ export const knows = (migration: string): boolean => OURS.has(migration)
 
 export async function readMigration(file: string): Promise<MigrationFile> {
   const text = await readFile(file, 'utf8')
-  const up = text.slice(text.search(UP), text.search(DOWN))
-  const inTransaction = !NO_TRANSACTION.test(up)
-  const statements = inTransaction ? [up] : up.split(/;$/m).filter((each) => /^[a-z]/m.test(each))
+  const inTransaction = !NO_TRANSACTION.test(text)
+  const statements = inTransaction ? [text] : text.split(/;$/m).filter((each) => /^[a-z]/m.test(each))
   return { name: path.basename(file, '.sql'), statements, inTransaction }
 }

@@ -6,6 +6,7 @@ import { freshDatabase } from '../../../test/database.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { migrate } from './migrate.ts'
+import { migrateLedger } from './migrate-all.ts'
 import { migrationsDir, ourMigrations } from './migrations.ts'
 import { demandSchema, fitOf } from './schema.ts'
 
@@ -27,19 +28,16 @@ test('a payoutd works on its own tables and on newer ones that let it, and on no
   }
 })
 
-/** Migrations from before that rule, which therefore let no older code in any more. */
-const SILENT_UNTIL = '0050_newest_only'
 const compatibility = sql<object, { oldest: string }>`select oldest from compatibility`
 
 test('each migration says whether older code works on it, and if not, lets no older code in', async (t) => {
   const { url, db } = await freshDatabase(t, { migrated: false })
-  const names = (await ourMigrations()).filter((name) => name >= SILENT_UNTIL)
-  for (const name of names) {
+  for (const name of await ourMigrations()) {
     const text = await readFile(path.join(migrationsDir, `${name}.sql`), 'utf8')
-    const [, works] = /^-- Up Migration\n-- Older code: (works|does not work)$/m.exec(text) ?? []
+    const [, works] = /^-- Older code: (works|does not work)\n/.exec(text) ?? []
     assert.ok(
       works,
-      `${name} does not say "-- Older code: works", or "does not work", below "-- Up Migration"`,
+      `the first line of ${name} is not "-- Older code: works" or "-- Older code: does not work"`,
     )
     await migrate(url, silentLogger, name)
     const [{ oldest } = { oldest: '' }] = await db.run(compatibility, {})
@@ -51,18 +49,18 @@ const runLater = sql<object>`insert into migrations (name, run_on) values ('9999
 const breakOlder = sql<object>`update compatibility set oldest = '9999_later'`
 
 test('payoutd refuses tables that a newer payoutd has migrated once they say that older code does not work', async (t) => {
-  const { db } = await freshDatabase(t)
+  const { url, db } = await freshDatabase(t)
   await demandSchema(db)
   await db.run(runLater, {})
   await demandSchema(db)
+  await migrateLedger({ databaseUrl: url, topicPrefix: '' }, silentLogger)
   await db.run(breakOlder, {})
-  await assert.rejects(
-    demandSchema(db),
-    /does not know: 9999_later: use the payoutd that ran them, or a newer one/,
-  )
+  const refused = /does not know: 9999_later: use the payoutd that ran them, or a newer one/
+  await assert.rejects(demandSchema(db), refused)
+  await assert.rejects(migrateLedger({ databaseUrl: url, topicPrefix: '' }, silentLogger), refused)
 })
 
 test('payoutd refuses a database without tables, and says what to do', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
-  await assert.rejects(demandSchema(db), /lacks the migrations 0001_ledger, .*: run payoutd migrate$/)
+  await assert.rejects(demandSchema(db), /lacks the migrations 0001_ledger.*: run payoutd migrate$/)
 })

@@ -5,7 +5,7 @@ import { explain } from './balance-change.ts'
 
 const at = (balance: number, inFlight = 0) => ({
   at: 0,
-  toldAt: 0,
+  balanceAt: 0,
   balance: paise(balance),
   inFlight: paise(inFlight),
 })

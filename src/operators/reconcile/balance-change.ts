@@ -41,7 +41,7 @@ export async function balanceChangeOver(
   if (!from || !to || from.at >= to.at) return { kind: 'unknown' }
   let paid = ZERO
   let [inFlightFrom, inFlightTo] = [from.inFlight, to.inFlight]
-  const period = { ...account, from: from.at, to: to.at, fromTold: from.toldAt, toTold: to.toldAt }
+  const period = { ...account, from: from.at, to: to.at, fromTold: from.balanceAt, toTold: to.balanceAt }
   for await (const page of pages((page) => db.run(paidBetween, { ...period, ...page }))) {
     paid = sum([paid, ...page.map((each) => each.paid)])
     inFlightFrom = sum([inFlightFrom, ...page.map(({ endedFrom }) => endedFrom)])

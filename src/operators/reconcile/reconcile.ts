@@ -185,8 +185,8 @@ async function askOne(
     status: there?.status ?? null,
     amount: there?.amount ?? null,
     fee: there?.fee ?? null,
-    hereState: compared.state,
-    hereFee: compared.fee,
+    ledgerState: compared.state,
+    ledgerFee: compared.fee,
     differences: json(differences) as string,
     settled,
   })

@@ -65,7 +65,10 @@ const begunBefore = sql<object>`update merchants set recovery_began = now() - in
 const takenDown = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 const whenBegun = sql<object, { began: number }>`select recovery_began as began from merchants`
-const funds = sql<object, { available: bigint | null; ramp: number }>`select available, ramp from merchants`
+const funds = sql<
+  object,
+  { available: bigint | null; warmUp: number }
+>`select available, warm_up from merchants`
 
 /** A sandbox, and a ledger that knows what was accepted but not what was sent. */
 async function restored(t: TestContext) {
@@ -474,7 +477,7 @@ describe('while a merchant is fenced', () => {
     const { wave, gate } = await claim(ledger, { ...options, limits })
     assert.deepEqual([wave.length, gate.closed], [0, 'recovering'])
     assert.equal((await recover()).kind, 'recovered')
-    assert.deepEqual(await db.run(funds, {}), [{ available: null, ramp: 0 }])
+    assert.deepEqual(await db.run(funds, {}), [{ available: null, warmUp: 0 }])
   })
 
   test('a payout that was never sent, according to the ledger, does not expire: it may have been paid', async (t) => {

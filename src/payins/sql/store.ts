@@ -1,5 +1,5 @@
 import type { Payin } from '../../domain/payin/payin.ts'
-import { type HistoryRow, saidHash } from '../../ledger/sql/store.ts'
+import { evidenceHash, type HistoryRow } from '../../ledger/sql/store.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /** `checkout`: JSON text. */
@@ -10,7 +10,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   update payins p
   set state = c.state, reason = c.reason, version = c.version, order_shown = c.order_shown, pay_order_id = c.pay_order_id, checkout = c.checkout,
       utr = c.utr, paid_at = to_timestamp(c.paid_at / 1000), unknown_since = to_timestamp(c.unknown_since / 1000),
-      queries = c.queries, absences = c.not_found_count, asked_anew = c.asked_anew, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+      queries = c.queries, not_found_count = c.not_found_count, asked_anew = c.asked_anew, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
     select given.*,
       (select ctid from payins
@@ -38,8 +38,8 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
 export type PayinHistoryRow = Omit<HistoryRow, 'payoutId' | 'publishedAt'> & { payinId: string }
 
 export const insertPayinHistory = sql<{ history: readonly PayinHistoryRow[] }>`
-  insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)
-  select entries.*, case when version is null then ${saidHash} end
+  insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, evidence_hash)
+  select entries.*, case when version is null then ${evidenceHash} end
   from ${{
     rows: 'history',
     columns: {

@@ -28,7 +28,7 @@ export type MerchantRow = Fees & {
 
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
-    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, ramp as warm_up, bad_run as consecutive_failures, circuit_opened, circuit_open_until,
+    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, circuit_opened, circuit_open_until,
     circuit_reason, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants order by merchant_id`
 

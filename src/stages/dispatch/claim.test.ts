@@ -38,9 +38,12 @@ const acceptedAs = (id: string): ApplyAnswer => ({
   status: 'processing',
   exchange,
 })
-const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
-const funds = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
-  select claimed_total, ramp, available, bad_run from merchants`
+const atFullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
+const funds = sql<
+  object,
+  { claimedTotal: bigint; warmUp: number; available: bigint | null; consecutiveFailures: number }
+>`
+  select claimed_total, warm_up, available, consecutive_failures from merchants`
 const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
 const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
 const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong person' where payout_id = 'p000'`
@@ -56,7 +59,7 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
   const { ledger, config, codec } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
   await setBalance(ledger.db, 'acme', balance)
-  await ledger.db.run(atFullSpeed, { ramp: WARM })
+  await ledger.db.run(atFullSpeed, { warmUp: WARM })
   await accepted(
     ledger,
     config,
@@ -418,6 +421,6 @@ describe('an answer', () => {
       queryPolicies: TABLES,
       log: silentLogger,
     })
-    assert.equal((await ledger.db.run(funds, {}))[0]?.badRun, 1)
+    assert.equal((await ledger.db.run(funds, {}))[0]?.consecutiveFailures, 1)
   })
 })

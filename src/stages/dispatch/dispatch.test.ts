@@ -19,7 +19,7 @@ import { WARM } from './merchant-gate.ts'
 
 /** A busy machine may take seconds from a claim to its send. */
 const PATIENT = loadDialect('default', { leaseMs: 300_000 })
-const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const atFullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 const attempts = sql<object, { leaseUntil: number }>`
   select lease_until from attempts order by payout_id`
 
@@ -101,7 +101,7 @@ async function dispatchTo(
   for (const [merchantId] of gateways) {
     await setBalance(ledger.db, merchantId, 10n ** 12n)
   }
-  await ledger.db.run(atFullSpeed, { ramp: WARM })
+  await ledger.db.run(atFullSpeed, { warmUp: WARM })
   return {
     ledger,
     config,

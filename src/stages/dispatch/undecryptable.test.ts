@@ -20,8 +20,8 @@ import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
 import { claim } from './claim.ts'
 import { KeyTrial } from './undecryptable.ts'
 
-const funds = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
-  select claimed_total, bad_run, circuit_opened from merchants`
+const funds = sql<object, { claimedTotal: bigint; consecutiveFailures: number; circuitOpened: number }>`
+  select claimed_total, consecutive_failures, circuit_opened from merchants`
 const deadlines = sql<object, { same: boolean }>`
   select bool_and(due_at = deadline) as same from payouts where state in ('held', 'queued')`
 
@@ -84,7 +84,9 @@ test('payouts that no key opens are put aside unsent, and the canary behind them
     ['well-1', 'submitting', null, 1],
     ['well-2', 'queued', null, 0],
   ])
-  assert.deepEqual(await ledger.db.run(funds, {}), [{ claimedTotal: 10_000n, badRun: 0, circuitOpened: 0 }])
+  assert.deepEqual(await ledger.db.run(funds, {}), [
+    { claimedTotal: 10_000n, consecutiveFailures: 0, circuitOpened: 0 },
+  ])
   assert.deepEqual(await ledger.db.run(deadlines, {}), [{ same: true }])
   assert.deepEqual(await brokenVersions(ledger), [])
 })
@@ -137,7 +139,7 @@ test('more than one batch of them is queued again, each payout once', async (t) 
 })
 
 const ofBolt = sql<object>`update payouts set merchant_id = 'bolt' where payout_id = 'sealed-2'`
-const atFullSpeed = sql<object>`update merchants set ramp = 9`
+const atFullSpeed = sql<object>`update merchants set warm_up = 9`
 const refusesFirst = sql<object>`
   alter table payouts add constraint odd check (payout_id <> 'sealed-0' or state <> 'queued')`
 

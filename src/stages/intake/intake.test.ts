@@ -686,7 +686,7 @@ test('intake decodes records side by side, and they keep their order', async (t)
 test('cancellations that no command came for are deleted some at a time', async (t) => {
   const { ledger } = await intake(t)
   const remember = sql<object>`
-    insert into early_cancels (merchant_id, payout_id, why) select 'acme', 'p' || n, '' from generate_series(1, 25) n`
+    insert into early_cancels (merchant_id, payout_id, why, source) select 'acme', 'p' || n, '', 'COMMAND' from generate_series(1, 25) n`
   await ledger.db.run(remember, {})
   const sweep = async () => (await ledger.db.run(sweepCancels, { days: 0, limit: 10 }))[0]?.swept
   assert.deepEqual([await sweep(), await sweep(), await sweep(), await sweep()], [10, 10, 5, 0])

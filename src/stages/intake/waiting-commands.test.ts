@@ -84,7 +84,7 @@ async function intake(t: TestContext) {
 }
 
 const lockMerchant = sql<object>`
-  insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set ramp = 0`
+  insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set warm_up = 0`
 const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 

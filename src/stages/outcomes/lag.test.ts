@@ -60,7 +60,7 @@ test('the lag of one merchant’s callbacks is reported even if that of another 
 
 const fill = [
   sql<object>`insert into merchant_callback_lag values ('acme', 'p', 1, '2020-01-01'), ('bolt', 'p', 1, '2020-01-01')`,
-  sql<object>`insert into early_cancels values ('acme', 'a', 'w', '2020-01-01'), ('bolt', 'b', 'w', '2020-01-01')`,
+  sql<object>`insert into early_cancels values ('acme', 'a', 'w', 'COMMAND', '2020-01-01'), ('bolt', 'b', 'w', 'COMMAND', '2020-01-01')`,
   sql<object>`insert into cancelled_batches values ('acme', 'a', 'w', '2020-01-01'), ('bolt', 'b', 'w', '2020-01-01')`,
 ]
 const keep = sql<{ hash: Buffer }>`

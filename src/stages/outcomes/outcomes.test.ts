@@ -52,7 +52,7 @@ const ACCEPTED = {
   answer: { kind: 'accepted', agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange },
   tell: false,
 } as const
-const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 /** Moves time on: everything that waits is due, and everything unknown has been so for another minute. */
 const laterOn = sql<object>`
   update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
@@ -116,7 +116,7 @@ async function onTheWire(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await setBalance(ledger.db, 'acme', 10n ** 12n)
-  await ledger.db.run(fullSpeed, { ramp: WARM })
+  await ledger.db.run(fullSpeed, { warmUp: WARM })
   const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
   await accepted(ledger, config, commands)
   const claimNext = (atMost = 1_000) =>

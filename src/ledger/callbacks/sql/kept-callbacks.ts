@@ -46,7 +46,7 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
   ), lost as (
     insert into lost_callbacks (merchant_id, kind, order_no)
     select ${'merchantId'}, ${'kind'}, ${'orderNo'} from outcome where is_known and not is_kept
-    on conflict (merchant_id, kind, order_no) do update set ask_at = now(), not_found = 0
+    on conflict (merchant_id, kind, order_no) do update set ask_at = now(), not_found_count = 0
   )
   select is_known, is_kept from outcome`
 

@@ -6,14 +6,14 @@ type LostKey = { merchantId: string; orderNo: string }
 
 /**
  * An order that lost a callback. `payoutId`: empty for a payin; `accountId`: where payoutd sent it; `isAskedAbout`: it is open,
- * so payoutd asks the gateway about it anyway; `notFound`: how often the gateway has since answered that it has no such order;
+ * so payoutd asks the gateway about it anyway; `notFoundCount`: how often the gateway has since answered that it has no such order;
  * `again`: when a turn takes it once more, as the database writes it.
  */
 export type LostCallback = LostKey & {
   payoutId: string
   accountId: string | null
   isAskedAbout: boolean
-  notFound: number
+  notFoundCount: number
   again: string
   askedAt: Instant
 }
@@ -51,12 +51,12 @@ export const takeLostCallbacks = sql<
   ), taken as (
     update lost_callbacks l set ask_at = now() + ${'againMs'} * interval '1 millisecond'
     from due where l.ctid = due.place
-    returning l.merchant_id, l.order_no, l.not_found, l.ask_at::text as again
+    returning l.merchant_id, l.order_no, l.not_found_count, l.ask_at::text as again
   )
   select taken.merchant_id, taken.order_no, coalesce(o.payout_id, '') as payout_id,
     coalesce(o.account_id, i.account_id) as account_id,
     coalesce(o.state in ('unknown', 'processing'), i.state in ('creating', 'unknown', 'open', 'review'), false) as is_asked_about,
-    taken.not_found, taken.again, now() as asked_at
+    taken.not_found_count, taken.again, now() as asked_at
   from taken
   left join payouts o on ${'kind'} = 'payout' and o.merchant_id = taken.merchant_id and o.order_no = taken.order_no
   left join payins i on ${'kind'} = 'payin' and i.merchant_id = taken.merchant_id and i.payin_id = taken.order_no`
@@ -69,9 +69,9 @@ export const deleteLostCallback = sql<LostKey & { kind: CallbackKind; again: str
   returning merchant_id, order_no`
 
 export const putOffLostCallback = sql<
-  LostKey & { kind: CallbackKind; again: string; notFound: number; waitMs: number }
+  LostKey & { kind: CallbackKind; again: string; notFoundCount: number; waitMs: number }
 >`
   update lost_callbacks
-  set not_found = ${'notFound'}::int, ask_at = now() + ${'waitMs'} * interval '1 millisecond'
+  set not_found_count = ${'notFoundCount'}::int, ask_at = now() + ${'waitMs'} * interval '1 millisecond'
   where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
     and ask_at = ${'again'}::timestamptz`

@@ -83,8 +83,8 @@ type AnsweredPayout = Run & {
   amount: Paise | null
   fee: Paise | null
   /** The ledger's state at the comparison. */
-  hereState: State
-  hereFee: Paise | null
+  ledgerState: State
+  ledgerFee: Paise | null
   /** JSON text. */
   differences: string
   settled: boolean
@@ -93,8 +93,8 @@ type AnsweredPayout = Run & {
 /** A payout that differed earlier in this run and agrees now counts as settled too, no matter what settled it. */
 export const keepAnswer = sql<AnsweredPayout>`
   update reconciled_payouts
-  set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
-      here_state = ${'hereState'}, here_fee = ${'hereFee'},
+  set asked_at = now(), gateway_status = ${'status'}, gateway_amount = ${'amount'}, gateway_fee = ${'fee'},
+      ledger_state = ${'ledgerState'}, ledger_fee = ${'ledgerFee'},
       differences = ${'differences'}::jsonb,
       settled = ${'settled'}
         or (coalesce(jsonb_array_length(differences), 0) > 0 and jsonb_array_length(${'differences'}::jsonb) = 0)
@@ -154,19 +154,19 @@ export const totals = sql<Run & ReconcilePage & { merchantId: string }, Reconcil
     count(*) filter (where p.state = 'paid')::int as paid_here,
     ${sumOfPaise('p.amount', "p.state = 'paid'")} as amount_here,
     ${sumOfPaise('p.fee', "p.state = 'paid'")} as fees_here,
-    count(*) filter (where r.there_status = 'success')::int as paid_there,
-    ${sumOfPaise('r.there_amount', "r.there_status = 'success'")} as amount_there,
-    ${sumOfPaise('r.there_fee', "r.there_status = 'success'")} as fees_there,
+    count(*) filter (where r.gateway_status = 'success')::int as paid_there,
+    ${sumOfPaise('r.gateway_amount', "r.gateway_status = 'success'")} as amount_there,
+    ${sumOfPaise('r.gateway_fee', "r.gateway_status = 'success'")} as fees_there,
     count(v.amount) filter (where p.state = 'paid')::int as reversed,
     ${sumOfPaise('v.amount', "p.state = 'paid'")} as amount_reversed,
     count(*) filter (
       where p.state not in ('paid', 'failed', 'rejected', 'cancelled')
-        and coalesce(r.there_status, '') not in ('success', 'failed')
+        and coalesce(r.gateway_status, '') not in ('success', 'failed')
     )::int as open,
     count(*) filter (where r.settled)::int as settled
   from page r
   cross join lateral (
-    select coalesce(r.here_state, state) as state, amount, case when r.here_state is null then fee else r.here_fee end as fee
+    select coalesce(r.ledger_state, state) as state, amount, case when r.ledger_state is null then fee else r.ledger_fee end as fee
     from payouts
     where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
     offset 0

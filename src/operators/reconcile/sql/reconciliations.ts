@@ -23,7 +23,7 @@ export type Snapshot = {
   /** The gateway measured the balance after this moment, */
   at: Instant
   /** and before this one. */
-  toldAt: Instant
+  balanceAt: Instant
   balance: Paise
   inFlight: Paise
 }
@@ -57,7 +57,7 @@ export const begin = sql<
   },
   Reconciliation
 >`
-  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, told_at, balance, in_flight,
+  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, balance_at, balance, in_flight,
                                account_id)
   values (${'reconciliationId'}::uuid, ${'merchantId'}, to_timestamp(${'from'}::float8 / 1000),
     to_timestamp(${'to'}::float8 / 1000), to_timestamp(${'startedAt'}::float8 / 1000), clock_timestamp(), ${'balance'}::bigint, ${'inFlight'},
@@ -76,7 +76,7 @@ type ReconciledAccount = { accountId: string | null }
 
 /** The run about the merchant at this account whose balance report is nearest to a moment. */
 export const snapshotNear = sql<{ merchantId: string; moment: Instant } & ReconciledAccount, Snapshot>`
-  select started_at as at, coalesce(told_at, started_at) as told_at, balance, in_flight from reconciliations
+  select started_at as at, coalesce(balance_at, started_at) as balance_at, balance, in_flight from reconciliations
   where merchant_id = ${'merchantId'} and account_id is not distinct from ${'accountId'} and balance is not null
   order by abs(extract(epoch from started_at) - ${'moment'}::float8 / 1000), started_at
   limit 1`

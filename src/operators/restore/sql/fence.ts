@@ -34,7 +34,7 @@ export const lockFence = sql<{ merchantId: string }>`
 export const takeFenceDown = sql<{ merchantId: string }>`
   update merchants
   set recovering_since = null, recovering_by = null, recovering_reason = null, recovering_one_step = false,
-      available = null, ramp = 0
+      available = null, warm_up = 0
   where merchant_id = ${'merchantId'}`
 
 /** A merchant who is new to the ledger after this may have been in what it lost: nobody asked about it. */

@@ -17,7 +17,7 @@ type Round = ListedMerchant & { round: number }
 /** The finding of an answer that still counts. */
 const foundNow: Fragment = { fragment: 'case when r.round = m.recovery_round then r.found end' }
 const absencesNow: Fragment = {
-  fragment: '(case when r.round = m.recovery_round then r.absences else 0 end + 1)',
+  fragment: '(case when r.round = m.recovery_round then r.not_found_count else 0 end + 1)',
 }
 const listed: Fragment = {
   fragment: 'recovered_payouts r join merchants m on m.merchant_id = r.merchant_id',
@@ -77,7 +77,7 @@ export const keepAbsence = sql<
   { believed: boolean; sent: boolean }
 >`
   update recovered_payouts r
-  set round = ${'round'}, absences = ${absencesNow},
+  set round = ${'round'}, not_found_count = ${absencesNow},
       found = case when ${absencesNow} >= ${'confirmations'} then ${'found'} end
   from merchants m
   where m.merchant_id = ${'merchantId'} and m.recovery_round = ${'round'}
