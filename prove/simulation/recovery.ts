@@ -23,7 +23,7 @@ import {
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
-import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
+import { askingAbout } from '../../src/stages/outcomes/known-orders.ts'
 import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }

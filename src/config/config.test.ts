@@ -187,6 +187,21 @@ test('a wrong secret is never shown', () => {
   assert.doesNotMatch(message, /my-secret-key/)
 })
 
+test('an address is refused if a part of its password may stand behind its host, and no other @ is', () => {
+  for (const password of ['a/b', '12345?x', '1#b', 'a?sslmode=x'])
+    assert.match(
+      complaint(environment({ DATABASE_URL: `postgres://payoutd:${password}@db.example:5432/payoutd` })),
+      /DATABASE_URL/,
+      password,
+    )
+  for (const url of [
+    'p%40ss@db.example/payoutd',
+    'p@ss@db.example/payoutd',
+    'p@db.example/payoutd?application_name=a@b',
+  ])
+    readConfig(environment({ DATABASE_URL: `postgres://payoutd:${url}` }))
+})
+
 test('an unreadable file in DATABASE_URL is named, with its purpose', () => {
   const url = `${environment({}).DATABASE_URL}?sslmode=verify-full&sslrootcert=/no/such/ca.pem`
   assert.match(

@@ -25,7 +25,8 @@ export const address = (protocol: RegExp, example: string) =>
 
 function behindHost(text: string): string {
   const url = URL.parse(text)
-  return url ? url.pathname + url.hash : ''
+  // A parameter's value may have an @; before it is none unless a password has a ?.
+  return url ? url.pathname + (/^\?[^=&]*@/.test(url.search) ? '@' : '') + url.hash : ''
 }
 
 /** Whether an address has a user or a password in it. */

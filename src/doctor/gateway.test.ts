@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
-import type { BalanceAnswer } from '../domain/gateway-answers.ts'
+import type { BalanceAnswer, QueryAnswer } from '../domain/gateway-answers.ts'
 import { paise } from '../domain/money.ts'
 import { createGatewayClient } from '../gateway/client.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { systemClock } from '../platform/running/clock.ts'
-import { examine } from './examine.ts'
-import { checkBalance, gatewayChecks } from './gateway.ts'
+import { examine, good } from './examine.ts'
+import { checkBalance, checkOrders, gatewayChecks } from './gateway.ts'
 
 const KEY = 'Kb18f32c912daa29d'
 
@@ -38,8 +38,14 @@ async function findings(t: TestContext, settings: { baseUrl: string; mchId?: str
     connections: 1,
   })
   t.after(() => client.close())
-  const merchant = { merchantId: 'acme', baseUrl: settings.baseUrl, balance: () => client.balance() }
-  const found = await examine(gatewayChecks([merchant, { ...merchant, merchantId: 'bolt' }], systemClock), {
+  const merchant = {
+    ...{ merchantId: 'acme', baseUrl: settings.baseUrl, balance: () => client.balance() },
+    knownOrders: async () => [],
+    query: (mchOrderNo: string) => client.query({ mchOrderNo }),
+  }
+  const migrations = { name: 'migrations', run: async () => good('') }
+  const checks = [migrations, ...gatewayChecks([merchant, { ...merchant, merchantId: 'bolt' }], systemClock)]
+  const [, ...found] = await examine(checks, {
     addresses: { database: '', kafka: '', registry: '' },
     limitMs: 10_000,
     clock: systemClock,
@@ -55,6 +61,8 @@ test('doctor queries the balance of every merchant, and reads the clock of a sha
     [
       ['gateway acme', 'good'],
       ['gateway bolt', 'good'],
+      ['orders acme', 'good'],
+      ['orders bolt', 'good'],
       ['gateway clock http://127.0.0.1:', 'good'],
     ],
   )
@@ -79,9 +87,38 @@ test('the finding about a wrong key quotes the gateway', async (t) => {
 test('doctor distinguishes a merchant that the gateway does not know from a gateway that is away', async (t) => {
   const [unknown] = await findings(t, { baseUrl: await sandbox(t), mchId: 'M2' })
   assert.match(unknown?.finding.what ?? '', /MERCHANT_NOT_FOUND/)
-  const [away, , clock] = await findings(t, { baseUrl: 'http://127.0.0.1:9' })
+  const [away, , , , clock] = await findings(t, { baseUrl: 'http://127.0.0.1:9' })
   assert.equal(away?.finding.what, 'http://127.0.0.1:9 cannot be reached (ECONNREFUSED)')
   assert.equal(clock?.finding.state, 'unchecked')
+})
+
+test('orders that the gateway confirmed and does not find cause a warning, as its "not found" proves nothing', async () => {
+  const orders = (answers: Record<string, string>) =>
+    checkOrders({
+      merchantId: 'acme',
+      baseUrl: 'https://gateway.example',
+      balance: () => assert.fail(),
+      knownOrders: async () => Object.keys(answers),
+      query: async (mchOrderNo) => ({ kind: answers[mchOrderNo] }) as QueryAnswer,
+    })
+  assert.equal((await orders({})).state, 'good')
+  assert.equal((await orders({ M2: 'not-found', M1: 'found' })).state, 'good')
+  assert.equal((await orders({ M2: 'not-found', M1: 'unknown' })).state, 'unchecked')
+  const { state, what } = await orders({ M2: 'not-found', M1: 'not-found' })
+  assert.equal(state, 'warning')
+  assert.match(what, /^https:\/\/gateway\.example confirmed M2, M1, and finds none of them: /)
+})
+
+test('an overloaded gateway is asked about, and not taken for a wrong path', () => {
+  const advice = (httpStatus: number) => {
+    const found = checkBalance(
+      { kind: 'unknown', reason: 'http-status', exchange: { httpStatus } } as BalanceAnswer,
+      'https://gateway.example',
+    )
+    return 'todo' in found ? found.todo : ''
+  }
+  for (const status of [429, 500, 503]) assert.equal(advice(status), 'ask the gateway what is wrong')
+  assert.match(advice(404), /base URL/)
 })
 
 test('the finding about a base URL that leads elsewhere quotes the answer', async (t) => {

@@ -1,4 +1,4 @@
-import type { BalanceAnswer } from '../domain/gateway-answers.ts'
+import type { BalanceAnswer, QueryAnswer } from '../domain/gateway-answers.ts'
 import { formatRupees } from '../domain/money.ts'
 import { vouches } from '../gateway/transport/connections.ts'
 import type { Clock } from '../platform/running/clock.ts'
@@ -9,9 +9,12 @@ export type GatewayToCheck = {
   merchantId: string
   baseUrl: string
   balance: () => Promise<BalanceAnswer>
+  /** Orders that the gateway confirmed. */
+  knownOrders: () => Promise<readonly string[]>
+  query: (mchOrderNo: string) => Promise<QueryAnswer>
 }
 
-/** A balance query for every merchant, and each gateway's clock once. */
+/** For every merchant a balance query and one about orders that must be there, and each gateway's clock once. */
 export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock): Check[] {
   const byOrigin = new Map<string, GatewayToCheck>()
   for (const merchant of merchants) {
@@ -22,6 +25,11 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
     ...merchants.map(({ merchantId, baseUrl, balance }) => ({
       name: `gateway ${merchantId}`,
       run: async () => checkBalance(await balance(), baseUrl),
+    })),
+    ...merchants.map((merchant) => ({
+      name: `orders ${merchant.merchantId}`,
+      needs: ['migrations'],
+      run: () => checkOrders(merchant),
     })),
     ...[...byOrigin].map(([origin, { merchantId }]) => ({
       name: `gateway clock ${origin}`,
@@ -57,7 +65,9 @@ export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
     case 'http-status':
       return wrong(
         `${baseUrl} answers HTTP ${httpStatus}`,
-        "correct the merchant's base URL and its dialect's path of the balance query",
+        httpStatus === 429 || (httpStatus ?? 0) >= 500
+          ? 'ask the gateway what is wrong'
+          : "correct the merchant's base URL and its dialect's path of the balance query",
       )
     case 'unparsable':
       return wrong(
@@ -81,6 +91,27 @@ export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
     case 'lease-ended':
       throw new Error(`a balance query cannot end in ${answer.reason}`)
   }
+}
+
+/** Whether queries find what the gateway confirmed: else "not found" proves nothing, and nobody learns that a payout never arrived. */
+export async function checkOrders({
+  merchantId,
+  baseUrl,
+  knownOrders,
+  query,
+}: GatewayToCheck): Promise<Finding> {
+  const orders = await knownOrders()
+  if (orders.length === 0) return good(`${baseUrl} has confirmed no order of ${merchantId} yet`)
+  for (const mchOrderNo of orders) {
+    const { kind } = await query(mchOrderNo)
+    if (kind === 'found') return good(`${baseUrl} finds ${mchOrderNo}`)
+    if (kind === 'unknown')
+      return { state: 'unchecked', what: `${baseUrl} did not answer a query about ${mchOrderNo}` }
+  }
+  return warning(
+    `${baseUrl} confirmed ${orders.join(', ')}, and finds none of them: that it does not find an order therefore proves nothing, and what never arrived stays unknown until its deadline`,
+    `ask the gateway whether it finds these orders, and for how long it finds any: payoutd gateway payout query --merchant ${merchantId} --mch-order-no ${orders[0]}`,
+  )
 }
 
 /** Every web server may send a Date, with any answer. */

@@ -8,9 +8,10 @@ import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
+import { overdue } from '../queries/sql/overdue.ts'
 import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { examine } from './examine.ts'
-import { checkSending, stoppedSendingChecks } from './stopped-sending.ts'
+import { checkOverdue, checkSending, stoppedSendingChecks } from './stopped-sending.ts'
 
 async function findings(db: Database) {
   const checks = stoppedSendingChecks(db).map(({ name, run }) => ({ name, run }))
@@ -118,35 +119,44 @@ test('payouts that could be sent, and messages that wait to be published, are wr
 
 test('payouts are good that go on between two looks', () => {
   const look = { merchantId: 'acme', claimedTotal: 100n, nextPayoutId: 'p1', waiting: 5 }
-  assert.equal(checkSending([look], [look]).state, 'wrong')
-  assert.equal(checkSending([look], [{ ...look, claimedTotal: 200n }]).state, 'good')
-  assert.equal(checkSending([look], [{ ...look, nextPayoutId: 'p2' }]).state, 'good')
-  assert.equal(checkSending([look], []).state, 'good')
+  assert.equal(checkSending({ before: [look], after: [look] }).state, 'wrong')
+  assert.equal(checkSending({ before: [look], after: [{ ...look, claimedTotal: 200n }] }).state, 'good')
+  assert.equal(checkSending({ before: [look], after: [{ ...look, nextPayoutId: 'p2' }] }).state, 'good')
+  assert.equal(checkSending({ before: [look], after: [] }).state, 'good')
+  const late = { merchantId: 'acme', count: 1_000, oldestSeconds: 200, firstPayoutId: 'p1' }
+  assert.equal(checkOverdue({ before: [late], after: [late] }).state, 'warning')
+  assert.equal(checkOverdue({ before: [late], after: [{ ...late, firstPayoutId: 'p9' }] }).state, 'good')
 })
 
 const submitting = sql<{ state: string; seconds: number }>`
   update payouts set state = ${'state'}, attempt = 1, ready = false, due_at = now() - ${'seconds'}::int * interval '1 second'`
+const pastDeadline = sql<object>`
+  update payouts set state = 'unknown', deadline = now() - interval '150 s', due_at = now() - interval '150 s'`
 
 test('a lease or a query that nobody has looked after for two minutes causes a warning, and dispatch is asked for beside it', async (t) => {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await ledger.db.run(asked, {})
   await accepted(ledger, config, [command('p1'), command('p2')])
-  const looked = async () => (await findings(ledger.db)).slice(-3).map(({ state, what }) => [state, what])
+  const late = async () => {
+    const rows = await ledger.db.run(overdue, {})
+    return checkOverdue({ before: rows, after: rows })
+  }
   for (const state of ['submitting', 'unknown', 'processing', 'held', 'queued']) {
     await ledger.db.run(submitting, { state, seconds: 60 })
-    assert.equal((await looked())[1]?.[0], 'good')
+    assert.equal((await late()).state, 'good')
     await ledger.db.run(submitting, { state, seconds: 150 })
-    const [, late] = await looked()
-    assert.equal(late?.[0], 'warning')
+    const { state: found, what } = await late()
+    assert.equal(found, 'warning')
     assert.match(
-      late?.[1] ?? '',
+      what,
       /^payouts should have been asked about or moved on, and were not: 2 of merchant acme, the first for 15\d s$/,
     )
   }
+  await ledger.db.run(pastDeadline, {})
+  assert.match((await late()).what, /: 2 of merchant acme, /)
   await accepted(ledger, config, [command('p3')])
-  assert.match(
-    (await looked())[0]?.[1] ?? '',
-    /^payouts could be sent, and no payoutd sends them: 1 of merchant acme/,
-  )
+  const [sending, moving] = (await findings(ledger.db)).slice(-3)
+  assert.match(sending?.what ?? '', /^payouts could be sent, and no payoutd sends them: 1 of merchant acme/)
+  assert.equal(moving?.state, 'warning')
 })

@@ -60,17 +60,13 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
   {
     name: 'payouts waiting',
     needs: ['migrations'],
-    run: async () => {
-      const look = () => db.run(sendable, { countUpTo: COUNT_WAITING_UP_TO })
-      const before = await look()
-      if (before.length > 0) await pause(LOOK_AGAIN_MS, NEVER)
-      return checkSending(before, before.length > 0 ? await look() : [])
-    },
+    run: async () =>
+      checkSending(await lookTwice(() => db.run(sendable, { countUpTo: COUNT_WAITING_UP_TO }))),
   },
   {
     name: 'payouts overdue',
     needs: ['migrations'],
-    run: async () => checkOverdue(await db.run(overdue, {})),
+    run: async () => checkOverdue(await lookTwice(() => db.run(overdue, {}))),
   },
   {
     name: 'messages waiting',
@@ -85,16 +81,22 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
 const LOOK_AGAIN_MS = 2_000
 const NEVER = new AbortController().signal
 
+type TwoLooks<Row> = { before: Row[]; after: Row[] }
+
+async function lookTwice<Row>(look: () => Promise<Row[]>): Promise<TwoLooks<Row>> {
+  const before = await look()
+  if (before.length === 0) return { before, after: [] }
+  await pause(LOOK_AGAIN_MS, NEVER)
+  return { before, after: await look() }
+}
+
+/** Those that are the same in these fields in both looks. */
+const unmoved = <Row>({ before, after }: TwoLooks<Row>, fields: readonly (keyof Row)[]): Row[] =>
+  after.filter((row) => before.some((one) => fields.every((field) => one[field] === row[field])))
+
 /** Payouts that could be sent are good if something happens between the two looks. */
-export function checkSending(before: readonly Sendable[], after: readonly Sendable[]): Finding {
-  const stuck = after.filter(({ merchantId, claimedTotal, nextPayoutId }) =>
-    before.some(
-      (one) =>
-        one.merchantId === merchantId &&
-        one.claimedTotal === claimedTotal &&
-        one.nextPayoutId === nextPayoutId,
-    ),
-  )
+export function checkSending(looks: TwoLooks<Sendable>): Finding {
+  const stuck = unmoved(looks, ['merchantId', 'claimedTotal', 'nextPayoutId'])
   if (stuck.length === 0) return good('no payout waits that could be sent')
   const counts = stuck.map(
     ({ merchantId, waiting }) => `${countText(waiting, COUNT_WAITING_UP_TO)} of merchant ${merchantId}`,
@@ -107,8 +109,12 @@ export function checkSending(before: readonly Sendable[], after: readonly Sendab
   )
 }
 
-/** Payouts whose time has come: for a query, the end of a lease, their schedule or their deadline. */
-export function checkOverdue(late: readonly Overdue[]): Finding {
+/**
+ * Payouts whose time has come: for a query, the end of a lease, their schedule or their deadline. A great many of one moment take
+ * minutes, so they are good if the first moves between the two looks.
+ */
+export function checkOverdue(looks: TwoLooks<Overdue>): Finding {
+  const late = unmoved(looks, ['merchantId', 'firstPayoutId'])
   if (late.length === 0) return good('no payout is overdue')
   const sentences = late.map(
     ({ merchantId, count, oldestSeconds }) =>
@@ -169,7 +175,7 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
     return circuit ? [circuitText(row.merchantId, circuit)] : []
   })
   if (open.length === 0) return good('no circuit is open')
-  return warning(open.join('; '), 'check the gateway; at that time payoutd tests it with one payout')
+  return warning(open.join('; '), 'ask the gateway what is wrong; payoutd tests it with one payout at a time')
 }
 
 export function checkReviews(counts: readonly { merchantId: string; count: number }[]): Finding {

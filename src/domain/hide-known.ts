@@ -1,11 +1,14 @@
-/** What programs write in place of a character: in URLs and forms, in HTML, in JSON. */
+/** What programs write in place of a character: in URLs and forms, in HTML, in JSON, also in JSON within JSON. */
 const ESCAPES =
-  /(?:%(?:25){0,2}[0-9a-f]{2})+|&#(?:x[0-9a-f]{1,6}|[0-9]{1,7});|&(?:amp|lt|gt|quot|apos);|\\u[0-9a-f]{4}/gi
+  /(?:%(?:25){0,2}[0-9a-f]{2})+|&#(?:x[0-9a-f]{1,6}|[0-9]{1,7});|&(?:amp|lt|gt|quot|apos|nbsp|commat|sol);|\\+(?:u[0-9a-f]{4}|["/])|\\\\/gi
 const MAY_ESCAPE = /[%&\\]/
-const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const NAMED: Record<string, string> = {
+  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" },
+  ...{ nbsp: ' ', commat: '@', sol: '/' },
+}
 
-/** The same letter at the end of a word as elsewhere. */
-const inSmall = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
+/** The same letter at the end of a word as elsewhere, and one kind of space. */
+const inSmall = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').replace(/\s/g, ' ')
 
 /** A text as people read it, in small letters; for each of its UTF-16 units, where what it stands for begins and ends. */
 type Plain = { text: string; from: number[]; to: number[] }
@@ -82,7 +85,10 @@ function plainOf(text: string, escapes: Iterable<RegExpExecArray>): Plain {
 }
 
 function meaningOf(escaped: string): string {
-  if (escaped.startsWith('\\')) return String.fromCharCode(Number.parseInt(escaped.slice(2), 16))
+  if (escaped.startsWith('\\')) {
+    const meant = escaped.replace(/^\\+/, '')
+    return meant.length > 1 ? String.fromCharCode(Number.parseInt(meant.slice(1), 16)) : meant || '\\'
+  }
   if (escaped.startsWith('%')) {
     const bytes = [...escaped.matchAll(/%(?:25){0,2}([0-9a-f]{2})/gi)].map(([, hex = '']) =>
       Number.parseInt(hex, 16),

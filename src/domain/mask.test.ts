@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { hideKnown } from './hide-known.ts'
 import { scrub } from './mask.ts'
 
-const KNOWN = ['Asha Menon', 'asha.menon@okaxis', "O'Neil Rao", 'आशा मेनन']
+const KNOWN = ['M/S "Sharma" & Co', 'Asha Menon', 'asha.menon@okaxis', "O'Neil Rao", 'आशा मेनन']
 
 test('known values do not appear in any of their usual forms', () => {
   for (const [text, shown] of [
@@ -17,6 +17,12 @@ test('known values do not appear in any of their usual forms', () => {
     ['<b>O&#39;Neil Rao</b> or O&apos;Neil Rao, o&#x27;neil rao', '<b>••••</b> or ••••, ••••'],
     [String.raw`{"name":"\u0906\u0936\u093e \u092e\u0947\u0928\u0928"}`, '{"name":"••••"}'],
     ['name=%E0%A4%86%E0%A4%B6%E0%A4%BE%20%E0%A4%AE%E0%A5%87%E0%A4%A8%E0%A4%A8', 'name=••••'],
+    [
+      String.raw`{"body":"{\"name\":\"o'neil rao\",\"other\":\"\\u0906\\u0936\\u093e \\u092e\\u0947\\u0928\\u0928\""`,
+      String.raw`{"body":"{\"name\":\"••••\",\"other\":\"••••\""`,
+    ],
+    [String.raw`{"name":"M\/S \"Sharma\" & Co"} m/s "sharma" & co`, '{"name":"••••"} ••••'],
+    ['Asha&nbsp;Menon, Asha&#160;Menon, asha\u00a0menon, asha.menon&commat;okaxis', '••••, ••••, ••••, ••••'],
     ['nobody of them, 100 %, a+b & c', 'nobody of them, 100 %, a+b & c'],
   ] as const)
     assert.equal(hideKnown(text, KNOWN, 4), shown)
@@ -46,6 +52,20 @@ test('no address that payoutd accepts as VPA or e-mail stays whole in a text', (
       for (const written of [address, address.replace('@', '%40'), address.replace('@', '&#64;')])
         assert.ok(!scrub(`no account for ${written}, sorry`).includes(written), written)
     }),
+  )
+})
+
+test('of several addresses, whatever joins them, none stays whole', () => {
+  const vpa = fc.stringMatching(/^[a-z0-9.-]{3,20}@[a-z]{2,10}$/)
+  fc.assert(
+    fc.property(vpa, vpa, fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }), (one, other, joint) => {
+      const shown = scrub(`to ${one}${joint}${other}`)
+      assert.ok(!shown.includes(one) && !shown.includes(other), shown)
+    }),
+  )
+  assert.equal(
+    scrub('UPI/P2A/412345678901/asha.rao@okaxis/ravi.kumar@ybl/salary'),
+    'UPI/P2A/••••8901/as••••@okaxis/ra••••@ybl/salary',
   )
 })
 

@@ -15,15 +15,18 @@ export function maskAccount(accountNo: string): string {
 export function maskVpa(vpa: string): string {
   const at = vpa.indexOf('@')
   if (at < 0) return maskAccount(vpa)
-  return `${cutText(vpa, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
+  return maskLocal(vpa.slice(0, at)) + hideNumbers(vpa.slice(at))
 }
 
 /**
- * A VPA or an e-mail address of any form that payoutd accepts, its @ also as in a URL, HTML or JSON. Matches only from the start of
- * a word: trying each letter of a long one takes hundreds of times as long.
+ * VPAs and e-mail addresses of any form that payoutd accepts, their @ also as in a URL, HTML or JSON, and whatever joins them. Matches
+ * only from the start of a word: trying each letter of a long one takes hundreds of times as long.
  */
-const ADDRESS =
-  /(?<![^\s@"<>(){}[\],;:=&])[^\s@"<>(){}[\],;:=&]+(?:@|%(?:25){0,2}40|&#64;|&#x40;|\\u0040)[^\s@"<>(){}[\],;:=&]*/giu
+const ADDRESSES =
+  /(?<![^\s@"<>(){}[\],;:=&])[^\s@"<>(){}[\],;:=&]+(?:(?:@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\+u0040)[^\s@"<>(){}[\],;:=&]*)+/giu
+const AT = /(@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\+u0040)/giu
+const HOST = /^[\p{L}\p{M}\p{N}._-]*/u
+const PATH_SEPARATORS = ['/', '|', '\\']
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
 /** People write long numbers in groups. Code counts the digits: with `{8,}` the pattern takes half a second to compile. */
 const GROUPED = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N})*/gu
@@ -45,7 +48,7 @@ export type Scrubbed = string & { readonly [scrubbed]: true }
  */
 export function scrub(text: string, known: readonly string[] = []): Scrubbed {
   const safe = cutText(text, MOST.scrubbed)
-  return hideNumbers(hideKnown(safe, known, SHORTEST_KNOWN).replace(ADDRESS, maskVpa)) as Scrubbed
+  return hideNumbers(hideKnown(safe, known, SHORTEST_KNOWN).replace(ADDRESSES, maskAddresses)) as Scrubbed
 }
 
 /**
@@ -57,6 +60,23 @@ export const scrubName = (name: string): string => hideGrouped(name)
 /** A person's reason for an act, as payoutd keeps it with the change. */
 export const words = ({ by, reason }: { by: string; reason: string }): Scrubbed =>
   `${scrubName(by)}: ${scrub(reason)}` as Scrubbed
+
+/** Masks whatever stands before an @, up to the host of the address before it. A statement's narration joins several texts by slashes. */
+function maskAddresses(joined: string): string {
+  const parts = joined.split(AT)
+  return parts
+    .map((part, i) => {
+      if (i % 2 === 1 || i === parts.length - 1) return part
+      const host = i === 0 ? '' : (HOST.exec(part)?.[0] ?? '')
+      if (i > 0 && host === part) return maskLocal(part)
+      const separator = Math.max(...PATH_SEPARATORS.map((each) => part.slice(0, -1).lastIndexOf(each)))
+      const begin = Math.max(separator + 1, i === 0 ? 0 : host.length)
+      return part.slice(0, begin) + maskLocal(part.slice(begin))
+    })
+    .join('')
+}
+
+const maskLocal = (text: string): string => `${cutText(text, Math.min(2, Math.max(0, text.length - 2)))}••••`
 
 const hideNumbers = (text: string): string =>
   hideGrouped(text).replace(LONG_TOKEN, (token) =>

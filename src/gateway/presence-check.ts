@@ -3,10 +3,13 @@ import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../pla
 /** How long a found order counts as a presence check for other queries. */
 export const SPEAKS_FOR_MS = 5_000
 
+/** How many orders it asks about: a gateway need not find for ever what it once confirmed, and may find the newest only after a while. */
+export const MOST_ASKED = 3
+
 /** How to find an order that must exist. */
-export type KnownOrder = {
-  /** Any order that the gateway itself confirmed to exist; null: there is none. */
-  known: () => Promise<string | null>
+export type KnownOrders = {
+  /** Orders that the gateway itself confirmed to exist, of different age; those to ask about first come first. */
+  known: () => Promise<readonly string[]>
   finds: (mchOrderNo: string) => Promise<boolean>
 }
 
@@ -29,13 +32,19 @@ export class PresenceCheck {
     this.#last.set(settings, { mchOrderNo, until: momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS) })
   }
 
-  /** Whether an order was found a moment ago. If not, asks about the last one found, or any known one. */
-  async holds(settings: string, { known, finds }: KnownOrder): Promise<boolean> {
+  /** Whether an order was found a moment ago. If not, asks about the last one found, then about known ones, until one is found. */
+  async holds(settings: string, { known, finds }: KnownOrders): Promise<boolean> {
     const last = this.#last.get(settings)
     if (last && isBefore(momentOf(this.#clock), last.until)) return true
-    const mchOrderNo = last?.mchOrderNo ?? (await known())
-    if (mchOrderNo === null || !(await finds(mchOrderNo))) return false
-    this.found(settings, mchOrderNo)
-    return true
+    const isThere = async (mchOrderNo: string) => {
+      if (!(await finds(mchOrderNo))) return false
+      this.found(settings, mchOrderNo)
+      return true
+    }
+    if (last && (await isThere(last.mchOrderNo))) return true
+    const others = (await known()).filter((mchOrderNo) => mchOrderNo !== last?.mchOrderNo)
+    for (const mchOrderNo of others.slice(0, MOST_ASKED - (last ? 1 : 0)))
+      if (await isThere(mchOrderNo)) return true
+    return false
   }
 }

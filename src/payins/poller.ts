@@ -14,7 +14,7 @@ import {
   withoutTexts,
 } from './outcomes.ts'
 import { dueQuestions, endedLeases, lockDue, overdueOfOthers } from './sql/due.ts'
-import { someKnownPayin } from './sql/known-order.ts'
+import { knownPayins } from './sql/known-payins.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
 /** How payoutd asks one gateway account of a merchant about a payin, without requesting a callback. */
@@ -67,7 +67,7 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       },
       store: storePayins,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      knownOrder: async (db, account) => (await db.run(someKnownPayin, account))[0]?.payinId ?? null,
+      knownOrders: async (db, account) => (await db.run(knownPayins, account)).map(({ payinId }) => payinId),
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, payinId: orderNo, source: 'QUERY', answer },
         ...context,

@@ -9,6 +9,7 @@ import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
+import { sql } from '../platform/postgres/postgres.ts'
 import { spendable, WARM } from '../stages/dispatch/merchant-gate.ts'
 import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { circuitText, merchantsText } from '../views/merchant-text.ts'
@@ -168,7 +169,9 @@ test('a circuit that opened because payouts were sent too late suggests a cause'
   )
 })
 
-test('a circuit whose time is over is no longer open', async (t) => {
+const sendNone = sql<object>`update payouts set ready = false`
+
+test('a circuit whose time is over is open until a payout was accepted or refused, or none waits', async (t) => {
   const ledger = await busy(t)
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
@@ -182,5 +185,11 @@ test('a circuit whose time is over is no longer open', async (t) => {
     circuitReason: 'long ago',
   })
   const { acme } = await overviewOf(ledger)
-  assert.deepEqual([acme.circuit, acme.canary], [null, null])
+  assert.deepEqual([acme.circuit, acme.canary], [{ until: null, reason: 'long ago' }, null])
+  assert.match(
+    merchantsText([acme]),
+    /acme +circuit tested .*\n\nacme's gateway has accepted no payout since its circuit opened, .*: long ago/,
+  )
+  await ledger.db.run(sendNone, {})
+  assert.equal((await overviewOf(ledger)).acme.circuit, null)
 })

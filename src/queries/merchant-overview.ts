@@ -24,7 +24,8 @@ export type PaceRules = {
   warm: number
 }
 
-export type OpenCircuit = { until: Instant; reason: string | null }
+/** `until` null: it tests the gateway with one payout at a time, and the gateway has accepted or refused none since. */
+export type OpenCircuit = { until: Instant | null; reason: string | null }
 
 /** The status of one merchant. A field is null if it does not apply. */
 export type MerchantOverview = {
@@ -134,7 +135,13 @@ export const recoveryOf = (row: MerchantRow): Recovering | null =>
         recoveringReason: row.recoveringReason,
       }
 
-export const circuitOf = ({ circuitOpenUntil, circuitReason, now }: MerchantRow): OpenCircuit | null =>
-  circuitOpenUntil !== null && now < circuitOpenUntil
-    ? { until: circuitOpenUntil, reason: circuitReason }
-    : null
+export const circuitOf = ({
+  isCircuitOpen,
+  circuitOpenUntil,
+  circuitReason,
+  now,
+}: MerchantRow): OpenCircuit | null => {
+  if (!isCircuitOpen) return null
+  const isWaiting = circuitOpenUntil !== null && now < circuitOpenUntil
+  return { until: isWaiting ? circuitOpenUntil : null, reason: circuitReason }
+}

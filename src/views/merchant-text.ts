@@ -56,7 +56,7 @@ function row(merchant: MerchantOverview): string[] {
 function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): string {
   if (recovering) return 'recovering'
   if (paused) return 'paused'
-  if (circuit) return 'circuit open'
+  if (circuit) return circuit.until === null ? 'circuit tested' : 'circuit open'
   return canary ? `canary ${canary.good}/${canary.of}` : 'sending'
 }
 
@@ -90,7 +90,11 @@ export const recoveryText = (
 
 /** Until when and why. */
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
-  `${merchantId}'s circuit is open until ${formatTime(until)}: ${reason ?? ''}${
+  `${
+    until === null
+      ? `${merchantId}'s gateway has accepted no payout since its circuit opened, and payoutd sends one at a time until it does`
+      : `${merchantId}'s circuit is open until ${formatTime(until)}`
+  }: ${reason ?? ''}${
     reason?.endsWith(' lease-ended')
       ? ", too late to send: the process was stalled, or the dialect's leaseMs is too short"
       : ''

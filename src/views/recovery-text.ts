@@ -63,6 +63,6 @@ function whyOpen({ merchantId, kind, isUnused, isSilent, ending }: MerchantFindi
       if (isSilent) return 'the gateway did not answer about all payouts'
       return isUnused
         ? `payoutd knows no order of it for a presence check. If you know that nothing was ever sent for it, run payoutd recover --nothing-lost --merchant ${merchantId}`
-        : 'one of its accounts has no known order for a presence check. You can remove a former account that was never used from formerAccounts'
+        : 'one of its accounts found no order that is known to exist there, so what it did not find may exist nevertheless. payoutd doctor names such orders: ask the gateway about them. You can remove a former account that was never used from formerAccounts'
   }
 }

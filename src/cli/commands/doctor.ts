@@ -26,6 +26,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { connectDatabase, type Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { callbackPath } from '../../stages/outcomes/callback-endpoint.ts'
+import { askingAbout } from '../../stages/outcomes/known-orders.ts'
 import { allTaken, inLines, note, print } from '../print.ts'
 import { lettersOf } from './dlq.ts'
 
@@ -82,7 +83,10 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     }),
     ...commandChecks(db, { connect, topic: topics.commands }),
     ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
-    ...gatewayChecks(merchants.map(gateway), systemClock),
+    ...gatewayChecks(
+      merchants.map((merchant) => gateway(merchant, db)),
+      systemClock,
+    ),
     ...callbackChecks(
       merchants.map(({ merchantId, baseUrl }) => ({
         merchantId,
@@ -109,7 +113,8 @@ async function unreplayedIn(config: Config, db: Database): Promise<number> {
   return letters.filter(({ replayed }) => !replayed).length
 }
 
-function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {
+function gateway(merchant: Merchant, db: Database) {
+  const { merchantId, baseUrl, mchId, key, dialect, tls } = merchant
   const client = createGatewayClient({
     baseUrl,
     mchId,
@@ -119,7 +124,9 @@ function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {
     clock: systemClock,
     connections: 1,
   })
-  return { merchantId, baseUrl, balance: () => client.balance() }
+  const query = (mchOrderNo: string) => client.query({ mchOrderNo })
+  const { known } = askingAbout({ merchantId, accountId: accountOf(merchant).accountId }, query, db)
+  return { merchantId, baseUrl, balance: () => client.balance(), knownOrders: known, query }
 }
 
 const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' } as const

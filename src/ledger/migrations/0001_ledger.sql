@@ -81,8 +81,8 @@ create index payouts_open on payouts (merchant_id, payout_id)
 -- What is to be cancelled once that can be decided.
 create index payouts_cancel_request on payouts (merchant_id, payout_id)
   where cancel_request is not null and due_at is not null;
--- An order that is known to exist at an account.
-create index payouts_known on payouts (merchant_id, account_id)
+-- Orders that are known to exist at an account, the newest and the oldest of them.
+create index payouts_known on payouts (merchant_id, account_id, seq)
   where account_id is not null and agentpay_order_id is not null;
 -- A person finds a payout by what the gateway, or a bank, calls it.
 create index payouts_agentpay on payouts (merchant_id, agentpay_order_id) where agentpay_order_id is not null;
@@ -580,7 +580,7 @@ create index payins_to_ask on payins (merchant_id, due_at) where due_at is not n
 -- is in one already.
 create index payins_waiting on payins (merchant_id, state, created_at)
   where state in ('creating', 'unknown', 'open', 'review');
-create index payins_known on payins (merchant_id, account_id)
+create index payins_known on payins (merchant_id, account_id, created_at)
   where account_id is not null and pay_order_id is not null;
 -- Whose UTR it is: nobody calls two payins paid by one transfer.
 create index payins_utr on payins (upper(utr)) where utr is not null;

@@ -49,7 +49,9 @@ export async function grantTo(url: string, role: string): Promise<void> {
     await takeMigrationTurn(session)
     await session.query(
       [
-        `begin; grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
+        // The revocation fails if a partition of the history is made or dropped meanwhile.
+        `begin; select pg_advisory_xact_lock(hashtext('keep_history'))`,
+        `grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
         ...tables.map(
           ({ name }) =>
             `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,

@@ -3,6 +3,7 @@ import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
 import { furtherQueues } from '../../ledger/sql/outbox-queues.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { isCircuitOpen } from './merchants.ts'
 import { lateOf } from './overdue.ts'
 import { lackOfBalance } from './shortages.ts'
 import { snapshotsHeld } from './snapshots.ts'
@@ -56,7 +57,7 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
     o.snapshots_oldest_seconds,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
-    coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at,
+    ${isCircuitOpen} as circuit_open, m.available, m.snapshot_at,
     b.lacking, b.waiting,
     v.oldest_seconds as overdue_seconds, d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
 import type { Fees } from '../../domain/payout/fee.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 export type Pause = { pausedBy: string; pausedReason: string; pausedAt: Instant }
 /** Since when payoutd sends nothing because the ledger was restored (`payoutd recover`). */
@@ -22,15 +22,26 @@ export type MerchantRow = Fees & {
   circuitOpened: number
   circuitOpenUntil: Instant | null
   circuitReason: string | null
+  isCircuitOpen: boolean
   now: Instant
 } & (Pause | NoPause) &
   (Recovering | NotRecovering)
 
+/**
+ * For a row `m` of merchants: its circuit opened, and the gateway has since accepted or refused nothing. Without payouts to send nobody
+ * finds out whether it would.
+ */
+export const isCircuitOpen: Fragment = {
+  fragment: `(m.circuit_opened > 0 and (
+    m.circuit_open_until > now() - interval '10 minutes'
+    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)))`,
+}
+
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
     snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, circuit_opened, circuit_open_until,
-    circuit_reason, recovering_since, recovering_by, recovering_reason, now() as now
-  from merchants order by merchant_id`
+    circuit_reason, ${isCircuitOpen} as is_circuit_open, recovering_since, recovering_by, recovering_reason, now() as now
+  from merchants m order by merchant_id`
 
 export const inReview = sql<object, { merchantId: string; count: number }>`
   select m.merchant_id, r.count

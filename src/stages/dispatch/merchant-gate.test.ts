@@ -219,8 +219,14 @@ describe('what answers do to the pace', () => {
       )
       assert.deepEqual(after(open, times(100, later)), open)
       const answer = [{ amount: HUNDRED, answer: later }]
+      // It is tested with one payout at a time, and stays open for people until the gateway accepts or refuses one.
       const probed = afterAnswers(open, answer, NOW + 1_000)
-      assert.deepEqual([probed.circuitOpenUntil, probed.warmUp], [null, 0])
+      assert.deepEqual(probed, { ...open, circuitOpenUntil: NOW + 1_000 })
+      assert.deepEqual(afterAnswers(probed, answer, NOW + 2_000), { ...open, circuitOpenUntil: NOW + 2_000 })
+      const accepted = afterAnswers(probed, [{ amount: HUNDRED, answer: good }], NOW + 2_000)
+      assert.deepEqual([accepted.circuitOpened, accepted.circuitReason, accepted.warmUp], [0, null, 1])
+      const cold = after(circuit({ warmUp: 0 }), times(20, later))
+      assert.deepEqual([cold.circuitOpenUntil, cold.circuitReason], [NOW + 1_000, '20 × BALANCE_SHORT'])
     }
   })
 
@@ -237,7 +243,7 @@ describe('what answers do to the pace', () => {
     assert.equal(after(circuit({ warmUp: 0 }), [notSent]).circuitOpenUntil, null)
   })
 
-  test('an answer, even a refusal, closes the circuit and ends a bad run', () => {
+  test('an answer about the payout, even a refusal, closes the circuit and ends a bad run', () => {
     const open = circuit({
       warmUp: 0,
       consecutiveFailures: 1,
@@ -246,7 +252,7 @@ describe('what answers do to the pace', () => {
       circuitReason: 'x',
     })
     const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
-    for (const answer of [good, refused, duplicate, short, { ...short, balanceShort: false }]) {
+    for (const answer of [good, refused, duplicate]) {
       const closed = after(open, [answer])
       assert.deepEqual(
         [closed.consecutiveFailures, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],

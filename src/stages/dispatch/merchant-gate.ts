@@ -157,7 +157,7 @@ export type CircuitState = Pick<
 
 /**
  * How many bad answers in a row open the circuit. Unknown results take more, because they may be single slow orders, and
- * "later" more still, because the gateway may answer it to everything that leaves at once.
+ * "later" more still once all leave at once, because the gateway may answer it to all of them.
  */
 const REFUSED_RUN = 5
 const UNKNOWN_RUN = 20
@@ -189,9 +189,12 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
     case 'duplicate':
       return calm(circuit)
     case 'retry-later': {
-      // The gateway answers, so a canary goes on: until the gateway accepts a payout, only one leaves at a time.
+      // The gateway answers, so a canary goes on: until the gateway does more than that, only one payout leaves at a time.
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
-      const after = probed ? calm(circuit) : afterBad(circuit, LATER_RUN, answer.code, now)
+      const limit = circuit.warmUp < WARM ? UNKNOWN_RUN : LATER_RUN
+      const after = probed
+        ? { ...circuit, circuitOpenUntil: now }
+        : afterBad(circuit, limit, answer.code, now)
       return answer.balanceShort ? { ...after, available: null } : after
     }
     case 'not-sent':

@@ -17,10 +17,15 @@ import { openAttempts } from './sql/claim.ts'
 const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const refused: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+const tooFast: ApplyAnswer = {
+  ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
+}
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
 const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 
-test('payoutd logs once that a circuit opens, and once that it closes again', async (t) => {
+const endCircuit = sql<object>`update merchants set circuit_open_until = now()`
+
+test('payoutd logs once that a circuit opens, and once that it closes again, which "later" does not do', async (t) => {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const ids = Array.from({ length: WARM }, (_, i) => `p${i}`)
@@ -52,6 +57,9 @@ test('payoutd logs once that a circuit opens, and once that it closes again', as
       tell: true,
     }))
   await recordAnswers(outcomes(unreachable), deps)
+  await ledger.db.run(endCircuit, {})
+  await recordAnswers(outcomes(tooFast), deps)
+  assert.equal(lines.length, 1)
   await recordAnswers(outcomes(refused), deps)
   await recordAnswers(outcomes(refused), deps)
   assert.deepEqual(lines, [

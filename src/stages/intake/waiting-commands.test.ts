@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
 import type { Merchant } from '../../config/merchants.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -9,7 +10,7 @@ import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { cancelBatch } from '../../operators/cancel-batch.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
-import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
+import { type Database, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
@@ -112,6 +113,29 @@ test('while an operator cancels a batch, commands of that merchant wait in their
   assert.equal((await states())[3], 'a4 queued')
   const { values } = await deps.counted.get()
   assert.equal(values.find(({ labels }) => labels.outcome === 'waiting')?.value, 4)
+})
+
+test('commands that waited are stored once the lock is free, however far the database is', async (t) => {
+  const { deps, ledger, holding, take, pay, cancel, states } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
+  await take(pay('acme', 'a1'), cancel('acme', 'a1'))
+  await letGo()
+  const { db } = ledger
+  const far: Database = {
+    ...db,
+    transaction: (name, work) =>
+      db.transaction(name, (tx) =>
+        work({
+          ...tx,
+          run: async (...statement) => {
+            await delay(110)
+            return tx.run(...statement)
+          },
+        }),
+      ),
+  }
+  await processWaiting({ ...deps, ledger: { ...ledger, db: far } })
+  assert.deepEqual(await states(), ['a1 cancelled cancelled'])
 })
 
 test('while a merchant’s row is locked, its refused commands wait, and all others go on', async (t) => {

@@ -10,7 +10,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
 import { Poller, type PollerDeps, type Querier } from './poller.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
-import { someKnownOrder } from './sql/known-order.ts'
+import { knownOrders } from './sql/known-orders.ts'
 
 export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
@@ -36,7 +36,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       kind: 'payout',
       mostQueries: 64,
       mostAtOnce: 3,
-      mostTimers: 50,
+      mostTimers: 200,
       idleMs: 250,
       keyOf,
       about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
@@ -58,7 +58,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       },
       store: storeDecisions,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      knownOrder: async (db, account) => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
+      knownOrders: async (db, account) => (await db.run(knownOrders, account)).map(({ orderNo }) => orderNo),
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer },
         ...context,

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import { accountWith } from '../../gateway/accounts.ts'
-import type { PresenceCheck } from '../../gateway/presence-check.ts'
+import { MOST_ASKED, type PresenceCheck } from '../../gateway/presence-check.ts'
 import { LostCallbacks, type QueryOutcome } from '../../ledger/callbacks/lost-callbacks.ts'
 import type { CallbackKind } from '../../ledger/callbacks/sql/kept-callbacks.ts'
 import { DueBatches, type QuestionLimit, soon } from '../../ledger/due-batches.ts'
@@ -63,8 +63,8 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
-  /** An order of this account that the gateway itself has reported; null: there is none. */
-  knownOrder: (db: Database, account: { merchantId: string; accountId: string }) => Promise<string | null>
+  /** Orders of this account that the gateway itself has reported. */
+  knownOrders: (db: Database, account: { merchantId: string; accountId: string }) => Promise<string[]>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -195,8 +195,8 @@ export class Poller<
     const decision = await this.#polled.decide(tx, item, querier)
     if (!('ask' in decision)) return { decision }
     if (!querier || !mayAsk) return { decision: { nothing: true } }
-    // Keeps other processes from asking for as long as two queries take; the second is for the presence check.
-    const postponed = decision.postponed(tx.now + 2 * querier.timeoutMs)
+    // Keeps other processes from asking for as long as its query and those of the presence check take.
+    const postponed = decision.postponed(tx.now + (1 + MOST_ASKED) * querier.timeoutMs)
     return { decision: postponed, question: { order: decision.ask, querier, askedAt: tx.now } }
   }
 
@@ -237,11 +237,11 @@ export class Poller<
     outcome: QueryOutcome,
   ): Promise<boolean> {
     const { presenceCheck, ledger } = this.#deps
-    const { knownOrder, outcomeOf } = this.#polled
+    const { knownOrders, outcomeOf } = this.#polled
     if (outcome === 'order') presenceCheck.found(settingsHash, orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
-      known: () => knownOrder(ledger.db, { merchantId, accountId }),
+      known: () => knownOrders(ledger.db, { merchantId, accountId }),
       finds: async (mchOrderNo) => outcomeOf(await query(mchOrderNo)) === 'order',
     })
   }

@@ -1,14 +1,14 @@
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
-import type { KnownOrder } from '../../gateway/presence-check.ts'
+import type { KnownOrders } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
-import { someKnownOrder } from './sql/known-order.ts'
+import { knownOrders } from './sql/known-orders.ts'
 
-/** How the presence check asks about a payout that exists at this account. */
+/** How the presence check asks about payouts that exist at this account. */
 export const askingAbout = (
   account: { merchantId: string; accountId: string },
   query: (mchOrderNo: string) => Promise<QueryAnswer>,
   db: Database,
-): KnownOrder => ({
-  known: async () => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
+): KnownOrders => ({
+  known: async () => (await db.run(knownOrders, account)).map(({ orderNo }) => orderNo),
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })
