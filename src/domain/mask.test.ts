@@ -77,6 +77,7 @@ test('addresses are masked with a tag, in any script, and behind what surrounds 
     ['{"mail":"asha@mail.in","a":1}', '{"mail":"as••••@mail.in","a":1}'],
     ['mail=asha@mail.in&a=1', 'mail=as••••@mail.in&a=1'],
     ['<asha@mail.in>', '<as••••@mail.in>'],
+    ['2 pieces @ 5.00, see @desk', '2 pieces @ 5.00, see @desk'],
   ] as const)
     assert.equal(scrub(text), shown)
 })

@@ -18,13 +18,10 @@ export function maskVpa(vpa: string): string {
   return maskLocal(vpa.slice(0, at)) + hideNumbers(vpa.slice(at))
 }
 
-/**
- * VPAs and e-mail addresses of any form that payoutd accepts, their @ also as in a URL, HTML or JSON, and whatever joins them. Matches
- * only from the start of a word: trying each letter of a long one takes hundreds of times as long.
- */
-const ADDRESSES =
-  /(?<![^\s@"<>(){}[\],;:=&])[^\s@"<>(){}[\],;:=&]+(?:(?:@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\+u0040)[^\s@"<>(){}[\],;:=&]*)+/giu
-const AT = /(@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\+u0040)/giu
+/** Whatever stands between spaces, brackets and the like: a word, an address, or several that something joins. */
+const JOINED = /(?:[^\s"<>(){}[\],;:=&]|&(?:#64|#x40|commat);)+/giu
+/** The @ of a VPA or an e-mail address, also as in a URL, HTML or JSON. */
+const AT = /(@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\{1,8}u0040)/giu
 const HOST = /^[\p{L}\p{M}\p{N}._-]*/u
 const PATH_SEPARATORS = ['/', '|', '\\']
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
@@ -48,7 +45,7 @@ export type Scrubbed = string & { readonly [scrubbed]: true }
  */
 export function scrub(text: string, known: readonly string[] = []): Scrubbed {
   const safe = cutText(text, MOST.scrubbed)
-  return hideNumbers(hideKnown(safe, known, SHORTEST_KNOWN).replace(ADDRESSES, maskAddresses)) as Scrubbed
+  return hideNumbers(hideKnown(safe, known, SHORTEST_KNOWN).replace(JOINED, maskAddresses)) as Scrubbed
 }
 
 /**
@@ -61,12 +58,12 @@ export const scrubName = (name: string): string => hideGrouped(name)
 export const words = ({ by, reason }: { by: string; reason: string }): Scrubbed =>
   `${scrubName(by)}: ${scrub(reason)}` as Scrubbed
 
-/** Masks whatever stands before an @, up to the host of the address before it. A statement's narration joins several texts by slashes. */
+/** Masks what stands before each @, up to the host of the address before it. A statement's narration joins several texts by slashes. */
 function maskAddresses(joined: string): string {
   const parts = joined.split(AT)
   return parts
     .map((part, i) => {
-      if (i % 2 === 1 || i === parts.length - 1) return part
+      if (i % 2 === 1 || i === parts.length - 1 || part === '') return part
       const host = i === 0 ? '' : (HOST.exec(part)?.[0] ?? '')
       if (i > 0 && host === part) return maskLocal(part)
       const separator = Math.max(...PATH_SEPARATORS.map((each) => part.slice(0, -1).lastIndexOf(each)))
