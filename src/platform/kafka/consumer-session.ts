@@ -133,8 +133,9 @@ export class ConsumerSession {
       heartbeatInterval: HEARTBEAT_MS,
       sessionTimeout: SESSION_MS,
       maxBytesPerPartition: options.maxBytesPerPartition ?? 128 * 1024,
+      // Kafka answers as soon as there is anything.
       minBytes: 1,
-      maxWaitTimeInMs: 50,
+      maxWaitTimeInMs: 200,
       // KafkaJS never restarts on its own: one way to recover is easier to trust than two.
       retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6, restartOnFailure: async () => false },
     })

@@ -13,6 +13,7 @@ import type { Counter, Histogram } from '../../platform/metrics.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { type Clock, type Moment, momentAfter, momentOf } from '../../platform/running/clock.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
+import { quietPause } from '../../platform/running/quiet.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
 import { Slots } from '../../platform/running/slots.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
@@ -61,14 +62,13 @@ const MOST_CLAIMS = 3
 const MOST_CLAIMS_IN_VAIN = 1
 const BUSY_MS = 2
 /**
- * How often dispatch looks for merchants with payouts to send, even while others keep it busy, and when it has found none for a
- * while. It looks at once when its own process has taken in commands.
+ * How often dispatch looks for merchants with payouts to send, even while others keep it busy. It looks at once when its own process
+ * has taken in commands.
  */
 const LOOK_EVERY_MS = 40
-const LOOK_SELDOM_MS = 250
-/** After a look it waits for so many times as long as that took, and LOOK_SELDOM_MS at most. */
+/** After a look it waits for so many times as long as that took, and LOOK_PAUSE_LONGEST_MS at most. */
 const LOOK_PAUSE = 10
-const SELDOM_AFTER_MS = 2_000
+const LOOK_PAUSE_LONGEST_MS = 250
 /** How long a merchant rests after a claim that takes nothing: longer after each. After a locked row it begins with BUSY_MS. */
 const REST_FIRST_MS = 40
 const REST_LONGEST_MS = 1_000
@@ -136,9 +136,8 @@ export class Dispatch {
       const found = await ledger.db.run(merchantsWithWork, {})
       const now = clock.monotonic()
       if (found.length > 0) this.#foundAt = now
-      const oftenMs = Math.max(LOOK_EVERY_MS, LOOK_PAUSE * (now - began))
-      const everyMs =
-        now - this.#foundAt > SELDOM_AFTER_MS ? LOOK_SELDOM_MS : Math.min(LOOK_SELDOM_MS, oftenMs)
+      const oftenMs = Math.min(LOOK_PAUSE_LONGEST_MS, Math.max(LOOK_EVERY_MS, LOOK_PAUSE * (now - began)))
+      const everyMs = quietPause(now - this.#foundAt, oftenMs)
       this.#lookAt = this.#isToLook ? now : now + everyMs
       this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }

@@ -10,6 +10,7 @@ import { type Ledger, ledgerOf } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
+import { quietPause } from '../../platform/running/quiet.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
 
 /** How to ask one gateway account of a merchant about an order. */
@@ -39,7 +40,7 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   mostAtOnce: number
   /** How many items of each merchant time alone changes in one turn. */
   mostTimers: number
-  /** How long to wait after a turn in which nothing moved. */
+  /** How long to wait after a turn in which nothing moved, at first. */
   idleMs: number
   keyOf: (key: Key) => string
   /** How an anomaly names the item. */
@@ -110,6 +111,7 @@ export class Poller<
   readonly #due: DueBatches<Due<Key>, Taken<Decision, Answer>>
   readonly #taking: Database
   readonly #lost: LostCallbacks
+  #idleTurns = 0
 
   constructor(polled: Polled<Key, Item, Decision, Answer, Evidence>, deps: PollerDeps<Answer>) {
     this.#polled = polled
@@ -131,7 +133,10 @@ export class Poller<
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
     const taken = [...(await this.#moveTimers()), ...(await this.#queryDue())]
-    return taken.some((each) => each && !('nothing' in each.decision)) ? 0 : this.#polled.idleMs
+    const isIdle = !taken.some((each) => each && !('nothing' in each.decision))
+    this.#idleTurns = isIdle ? this.#idleTurns + 1 : 0
+    const { idleMs } = this.#polled
+    return isIdle ? quietPause(this.#idleTurns * idleMs, idleMs) : 0
   }
 
   /**

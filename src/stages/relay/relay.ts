@@ -5,6 +5,7 @@ import type { Counter } from '../../platform/metrics.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { pause, waitFor } from '../../platform/running/lifecycle.ts'
+import { quietPause } from '../../platform/running/quiet.ts'
 import {
   addShards,
   deletePublished,
@@ -42,13 +43,8 @@ const PER_QUEUE = 64
 const PER_QUEUE_BYTES = 512 * 1024
 /** How many bytes are published, and then deleted, together: one request. */
 const PIECE_BYTES = 768 * 1024
-/**
- * How long the relay waits when it has found nothing, and when it has for a while. It is woken for what its own process commits,
- * so only messages of other processes wait that long.
- */
+/** How long the relay waits when it has found nothing. */
 const IDLE_MS = 20
-const QUIET_MS = 250
-const QUIET_AFTER_MS = 2_000
 /** How long a turn waits for its topics. A slower topic goes on by itself, beside the turns of the others. */
 const PATIENCE_MS = 250
 const LONGEST_REST_MS = 5_000
@@ -107,7 +103,7 @@ export class Relay {
       bytes: PER_QUEUE_BYTES,
     })
     if (rows.length === 0 && but.length === 0) this.#countAnew()
-    if (rows.length === 0) return now - this.#foundAt > QUIET_AFTER_MS ? QUIET_MS : IDLE_MS
+    if (rows.length === 0) return quietPause(now - this.#foundAt, IDLE_MS)
     this.#foundAt = now
     const begun = [...Map.groupBy(rows, ({ topic }) => topic)].map(([topic, rows]) =>
       this.#begin(topic, rows),
