@@ -19,7 +19,7 @@ import {
   lockDue as lockDuePayins,
   overdueOfOthers,
 } from '../src/payins/sql/due.ts'
-import { knownPayins } from '../src/payins/sql/known-payins.ts'
+import { payinsBeside } from '../src/payins/sql/known-payins.ts'
 import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
 import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
@@ -312,7 +312,7 @@ const HOT: Hot[] = [
   hot('duePayinQuestions', duePayinQuestions, { limits: [{ merchantId: 'acme', most: WANTED }] }),
   hot('overdueOfOthers', overdueOfOthers, { merchantIds: ['bolt'], ofEach: WANTED, overdueMs: 3_600_000 }),
   hot('lockDuePayins', lockDuePayins, { merchantId: 'acme', payinIds }),
-  hot('knownPayins', knownPayins, { merchantId: 'acme', accountId: 'here' }),
+  hot('payinsBeside', payinsBeside, { merchantId: 'acme', payinId: 'C1', accountId: 'here' }),
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),
   hot('wakeDispatch', wakeDispatch, { merchantIds }),

@@ -123,12 +123,12 @@ function askedAccount(
   { db }: Ledger,
 ): AskedAccount {
   const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-  const asking = askingAbout({ merchantId, accountId }, query, db)
   return {
     ...{ accountId, settingsHash, queryPolicy, query },
     presenceCheck: {
       found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
-      holds: () => presenceCheck.holds(settingsHash, asking),
+      holds: (payoutId) =>
+        presenceCheck.holds(settingsHash, askingAbout({ merchantId, payoutId, accountId }, query, db)),
     },
   }
 }

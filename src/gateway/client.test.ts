@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Exchange } from '../domain/evidence.ts'
 import { paise } from '../domain/money.ts'
@@ -135,6 +138,50 @@ test('the parameters travel in the query string of a POST if the dialect says so
   assert.equal(body, '')
   assert.ok(isSigned(new Map(url.searchParams)))
 })
+
+/** Answers each request after a while, and the first one once more while the second is on its way, as a broken balancer may. */
+async function repeating(t: TestContext, answer: (mchOrderNo: string) => string): Promise<string> {
+  let isFirst = true
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', async (chunk) => {
+      const isRepeated = isFirst
+      isFirst = false
+      const body = answer(/mchOrderNo=([^&]*)/.exec(chunk.toString())?.[1] ?? '')
+      for (const ms of isRepeated ? [30, 10] : [30]) {
+        await delay(ms)
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+for (const retCode of ['SUCCESS', 'IFSC_INVALID', 'TOO_FAST'])
+  test(`an answer that comes twice (${retCode}) answers no other request`, async (t) => {
+    const baseUrl = await repeating(t, (mchOrderNo) =>
+      signedJson(
+        mchOrderNo === 'P1' && retCode !== 'SUCCESS'
+          ? { retCode, retMsg: 'no' }
+          : { retCode: 'SUCCESS', agentpayOrderId: `A${mchOrderNo}`, fee: 0, status: 1 },
+      ),
+    )
+    const client = createGatewayClient({
+      ...{ baseUrl, mchId: '20001', key: KEY, dialect: DIALECT, connections: 1, clock },
+    })
+    t.after(() => client.close())
+    const told: string[] = []
+    for (const mchOrderNo of ['P1', 'P2', 'P3', 'P4']) {
+      const answer = await client.apply({ ...ORDER, mchOrderNo }, free)
+      told.push(answer.kind === 'accepted' ? answer.agentpayOrderId : answer.kind)
+    }
+    const [first, ...others] = told
+    const failure = retCode === 'TOO_FAST' ? 'retry-later' : 'refused'
+    assert.equal(first, retCode === 'SUCCESS' ? 'AP1' : failure)
+    assert.deepEqual(others, [retCode === 'SUCCESS' ? 'unknown' : 'AP2', 'AP3', 'AP4'])
+  })
 
 test('a query asks by one number, at the dialect’s time, and trusts only an answer about that order', async (t) => {
   const found = { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: 10_000, status: 1 }

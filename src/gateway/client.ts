@@ -23,14 +23,20 @@ import { readQueryAnswer } from './calls/query-answer.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { settingsHash } from './dialect/settings-hash.ts'
 import { type TlsFiles, vouches } from './transport/connections.ts'
-import { createTransport } from './transport/transport.ts'
+import { type About, createTransport } from './transport/transport.ts'
 import { exchangeOf, redactRequest } from './wire/exchange.ts'
 import { reqTimeIn } from './wire/req-time.ts'
 import { encode, type Params } from './wire/request.ts'
 import { faultsIn } from './wire/request-rules.ts'
 import { signature } from './wire/sign.ts'
 import { unsafeValuesIn } from './wire/unsafe-values.ts'
-import { readBody, type Signed, type VerifiedAnswer, verifyAnswer } from './wire/verify-answer.ts'
+import {
+  type AnswerFields,
+  readBody,
+  type Signed,
+  type VerifiedAnswer,
+  verifyAnswer,
+} from './wire/verify-answer.ts'
 
 /** One merchant at one gateway. No method rejects: every failure is an answer. */
 export interface GatewayClient {
@@ -99,13 +105,18 @@ export function createGatewayClient(
     }
     const complete = new Map(params).set('sign', signature(params, key, dialect.sign, 'requests'))
     const request = encode(complete, prefix + dialect.paths[operation], dialect.body)
-    const sent = await transport.send(request, () => {
+    const handOver = () => {
       const may = mayStillSend()
       if (may) crashPoint('before send', operation)
       return may
+    }
+    let read: ReturnType<typeof readBody> | undefined
+    const sent = await transport.send(request, handOver, (answer) => {
+      read = readBody(answer)
+      return aboutOrder(read.fields, params, operation)
     })
     crashPoint('after send', operation)
-    const { text, fields } = readBody(sent)
+    const { text, fields } = (sent.kind === 'answered' && read) || readBody(sent)
     return {
       answer: verifyAnswer(sent, fields, key, dialect.sign, signed),
       exchange: exchangeOf(params, sent, text, fields, secrets),
@@ -165,6 +176,24 @@ export function createGatewayClient(
 }
 
 const always = () => true
+
+/** Which numbers a request is about, and whether the gateway gives its order one that no other order has. */
+const NUMBERS = ['mchOrderNo', 'agentpayOrderId', 'payOrderId']
+const MAKES_ORDER: readonly (keyof Dialect['paths'])[] = ['apply', 'payinCreate']
+
+/** What the transport must know of an answer: a failure names no order, and may be the same for many. */
+function aboutOrder(
+  fields: AnswerFields | null,
+  params: Params,
+  operation: keyof Dialect['paths'],
+): ReturnType<About> {
+  const isSuccess = fields?.get('retCode') === 'SUCCESS'
+  const names = NUMBERS.some((name) => {
+    const asked = params.get(name)
+    return asked !== undefined && asked !== '' && fields?.get(name) === asked
+  })
+  return { names: isSuccess && names, isUnique: isSuccess && MAKES_ORDER.includes(operation) }
+}
 
 /** The record of a request that the client did not send because of its values. */
 const refusal = (params: Params, faults: RequestFault[], secrets: readonly string[]): Exchange => ({

@@ -33,7 +33,7 @@ function controlled(there: string[], known: string[]) {
 
 test('a found order counts for a moment, and is then asked about again', async () => {
   const there = ['M1']
-  const { presenceCheck, asked, pass, holds } = controlled(there, ['other'])
+  const { presenceCheck, asked, pass, holds } = controlled(there, ['M1'])
   presenceCheck.found('s', 'M1')
   pass(SPEAKS_FOR_MS - 1)
   assert.deepEqual([await holds(), asked], [true, []])
@@ -42,7 +42,7 @@ test('a found order counts for a moment, and is then asked about again', async (
   assert.deepEqual([await holds(), asked], [true, ['M1']])
   pass(SPEAKS_FOR_MS)
   there.length = 0
-  assert.deepEqual([await holds(), asked], [false, ['M1', 'M1', 'other']])
+  assert.deepEqual([await holds(), await holds(), asked], [false, false, ['M1', 'M1', 'M1']])
 })
 
 test('an order found before the machine was suspended counts for nothing after it', async () => {
@@ -52,23 +52,20 @@ test('an order found before the machine was suspended counts for nothing after i
   assert.equal(await holds(), false)
 })
 
-test('before any order was found, it asks about a known one; without one nothing is proved', async () => {
-  const one = controlled(['M1'], ['M1'])
-  assert.deepEqual([await one.holds(), one.asked], [true, ['M1']])
-  assert.equal(await controlled(['M1'], ['M2']).holds(), false)
+test('all known orders must be found: a gateway may have forgotten old ones, or not know new ones yet', async () => {
+  const both = controlled(['M1', 'M3'], ['M1', 'M3'])
+  assert.deepEqual([await both.holds(), both.asked], [true, ['M1', 'M3']])
+  for (const there of ['M1', 'M3']) {
+    const one = controlled([there], ['M1', 'M3'])
+    one.presenceCheck.found('s', there)
+    assert.equal(await one.holds(), false)
+  }
+  const another = controlled(['M1'], ['M1'])
+  another.presenceCheck.found('s', 'M2')
+  assert.deepEqual([await another.holds(), another.asked], [true, ['M1']])
   const none = controlled(['M1'], [])
+  none.presenceCheck.found('s', 'M1')
   assert.deepEqual([await none.holds(), none.asked], [false, []])
-})
-
-test('of the last order found and the known ones, any that is found is enough; it asks about three', async () => {
-  const archived = controlled(['M9'], ['M8', 'M9', 'M1'])
-  archived.presenceCheck.found('s', 'M1')
-  archived.pass(SPEAKS_FOR_MS)
-  assert.deepEqual([await archived.holds(), archived.asked], [true, ['M1', 'M8', 'M9']])
-  archived.pass(SPEAKS_FOR_MS)
-  assert.deepEqual([await archived.holds(), archived.asked.slice(3)], [true, ['M9']])
-  const gone = controlled(['M4'], ['M1', 'M2', 'M3', 'M4'])
-  assert.deepEqual([await gone.holds(), gone.asked], [false, ['M1', 'M2', 'M3']])
 })
 
 test('an order found with other settings proves nothing', async () => {

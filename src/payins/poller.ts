@@ -14,7 +14,7 @@ import {
   withoutTexts,
 } from './outcomes.ts'
 import { dueQuestions, endedLeases, lockDue, overdueOfOthers } from './sql/due.ts'
-import { knownPayins } from './sql/known-payins.ts'
+import { payinsBeside } from './sql/known-payins.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
 /** How payoutd asks one gateway account of a merchant about a payin, without requesting a callback. */
@@ -67,7 +67,11 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       },
       store: storePayins,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      knownOrders: async (db, account) => (await db.run(knownPayins, account)).map(({ payinId }) => payinId),
+      async knownOrders(db, { merchantId, orderNo }, accountId) {
+        const [beside] = await db.run(payinsBeside, { merchantId, payinId: orderNo ?? '', accountId })
+        const known = beside ? [beside.older, beside.newer ?? beside.newest] : []
+        return [...new Set(known.filter((payinId) => payinId !== null))]
+      },
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, payinId: orderNo, source: 'QUERY', answer },
         ...context,

@@ -26,7 +26,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { connectDatabase, type Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { callbackPath } from '../../stages/outcomes/callback-endpoint.ts'
-import { askingAbout } from '../../stages/outcomes/known-orders.ts'
+import { newestOrders } from '../../stages/outcomes/sql/known-orders.ts'
 import { allTaken, inLines, note, print } from '../print.ts'
 import { lettersOf } from './dlq.ts'
 
@@ -124,9 +124,15 @@ function gateway(merchant: Merchant, db: Database) {
     clock: systemClock,
     connections: 1,
   })
-  const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-  const { known } = askingAbout({ merchantId, accountId: accountOf(merchant).accountId }, query, db)
-  return { merchantId, baseUrl, balance: () => client.balance(), knownOrders: known, query }
+  const { accountId } = accountOf(merchant)
+  return {
+    merchantId,
+    baseUrl,
+    balance: () => client.balance(),
+    knownOrders: async () =>
+      (await db.run(newestOrders, { merchantId, accountId })).map(({ orderNo }) => orderNo),
+    query: (mchOrderNo: string) => client.query({ mchOrderNo }),
+  }
 }
 
 const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' } as const

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { Dialect } from '../dialect/dialect.ts'
 import { lookUp } from './addresses.ts'
+import { OneConnection } from './one-connection.ts'
 
 /**
  * Paths of PEM files. `caFile` replaces the authorities that Node trusts. `certFile` and `keyFile` go together: the client
@@ -41,6 +42,8 @@ export function connectionsTo(
     headersTimeout: sendTimeoutMs.headers,
     bodyTimeout: sendTimeoutMs.body,
     maxResponseSize: MAX_ANSWER_BYTES,
+    factory: (to: URL, options: object) =>
+      new OneConnection(to, options as ConstructorParameters<typeof OneConnection>[1]),
   }
   const tls = readTlsFiles(files)
   if (isLoopback(origin)) return new Pool(origin, { ...settings, connect: tls })

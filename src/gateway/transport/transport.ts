@@ -4,6 +4,7 @@ import type { Clock } from '../../platform/running/clock.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { WireRequest } from '../wire/request.ts'
 import { connectionsTo, type TlsFiles } from './connections.ts'
+import type { Conversation, OneConnection } from './one-connection.ts'
 import {
   AnswerInTooManyParts,
   AnswerTooSlow,
@@ -33,11 +34,22 @@ export interface Transport {
   /**
    * POSTs once, over a kept-alive connection: it follows no redirect and never sends again. It calls `mayStillSend` in the tick
    * that hands the bytes to the socket; if that returns false or throws, no byte leaves. Never rejects.
+   *
+   * The copy of an answer that comes twice would be taken for the answer to the next request on that connection. So a connection is
+   * used again only if `about` says that the answer names what was asked about, or is unique; and what should be unique, but repeats
+   * the answer before it, is `lost`.
    */
-  send(request: WireRequest, mayStillSend: () => boolean): Promise<SentRequest>
+  send(request: WireRequest, mayStillSend: () => boolean, about?: About): Promise<SentRequest>
   /** Waits for the requests under way; later ones are `not-sent`. */
   close(): Promise<void>
 }
+
+/** `names`: the answer names what was asked about. `isUnique`: no other request has the same answer. */
+export type About = (answer: Answered) => { names: boolean; isUnique: boolean }
+
+type Answered = Extract<SentRequest, { kind: 'answered' }>
+
+const ours: About = () => ({ names: true, isUnique: false })
 
 /** Sends over at most `connections` to `origin`, one request at a time on each (`connections.ts`). */
 export function createTransport(options: {
@@ -51,9 +63,9 @@ export function createTransport(options: {
   const connections = connectionsTo(origin, options.connections, sendTimeoutMs, options.tls)
   let closed: Promise<void> | undefined
   return {
-    send: ({ path, contentType, body }, mayStillSend) =>
+    send: ({ path, contentType, body }, mayStillSend, about = ours) =>
       new Promise((resolve) => {
-        const conversation = new Conversation(mayStillSend, sendTimeoutMs, clock, resolve)
+        const conversation = new Exchanged(mayStillSend, about, sendTimeoutMs, clock, resolve)
         connections.dispatch(
           {
             origin,
@@ -78,8 +90,9 @@ const MOST_PARTS = 200
  * nothing. So a failure before onRequestStart returns proves that no byte left, and a failure after it proves nothing.
  * `transport.test.ts` checks this with real servers.
  */
-class Conversation implements Dispatcher.DispatchHandler {
+class Exchanged implements Conversation {
   readonly #mayStillSend: () => boolean
+  readonly #about: About
   readonly #timeoutMs: Dialect['sendTimeoutMs']
   readonly #clock: Clock
   readonly #resolve: (sent: SentRequest) => void
@@ -89,18 +102,25 @@ class Conversation implements Dispatcher.DispatchHandler {
   #parts = 0
   #answerAt = 0
   #httpStatus: number | null = null
+  #connection: OneConnection | undefined
 
   constructor(
     mayStillSend: () => boolean,
+    about: About,
     timeoutMs: Dialect['sendTimeoutMs'],
     clock: Clock,
     resolve: (sent: SentRequest) => void,
   ) {
     this.#mayStillSend = mayStillSend
+    this.#about = about
     this.#timeoutMs = timeoutMs
     this.#clock = clock
     this.#resolve = resolve
     this.#since = clock.monotonic()
+  }
+
+  on(connection: OneConnection): void {
+    this.#connection = connection
   }
 
   onRequestStart(): void {
@@ -127,7 +147,16 @@ class Conversation implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = Buffer.concat(this.#chunks)
-    this.#resolve({ kind: 'answered', httpStatus: this.#httpStatus ?? 0, body, tookMs: this.#tookMs() })
+    const httpStatus = this.#httpStatus ?? 0
+    const answer = { kind: 'answered', httpStatus, body, tookMs: this.#tookMs() } as const
+    const { names, isUnique } = this.#about(answer)
+    const isCopy = isUnique && this.#connection?.latest?.equals(body) === true
+    if (isCopy || !(names || isUnique)) this.#connection?.end()
+    else if (this.#connection) this.#connection.latest = body
+    const { tookMs } = answer
+    this.#resolve(
+      isCopy ? { kind: 'lost', reason: 'unparsable', code: 'ANSWER_OF_ANOTHER', httpStatus, tookMs } : answer,
+    )
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -18,6 +18,7 @@ create table payouts (
   asked_at timestamptz,                   -- when the gateway was last asked about it; null: never
   accepted_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  sent_at timestamptz,                    -- when it was first claimed to be sent; accepted_at where the ledger has lost that; null: never
   paid_at timestamptz,                    -- when it became paid; null: it is not
   version integer not null,
   attempt integer not null default 0,
@@ -81,9 +82,9 @@ create index payouts_open on payouts (merchant_id, payout_id)
 -- What is to be cancelled once that can be decided.
 create index payouts_cancel_request on payouts (merchant_id, payout_id)
   where cancel_request is not null and due_at is not null;
--- Orders that are known to exist at an account, the newest and the oldest of them.
-create index payouts_known on payouts (merchant_id, account_id, seq)
-  where account_id is not null and agentpay_order_id is not null;
+-- Orders that are known to exist at an account, by the time of their only attempt.
+create index payouts_known on payouts (merchant_id, account_id, sent_at)
+  where account_id is not null and agentpay_order_id is not null and attempt = 1;
 -- A person finds a payout by what the gateway, or a bank, calls it.
 create index payouts_agentpay on payouts (merchant_id, agentpay_order_id) where agentpay_order_id is not null;
 create index payouts_utr on payouts (upper(utr)) where utr is not null;

@@ -18,6 +18,7 @@ export const updatePayouts = sql<{ payouts: readonly DatedPayout[] }>`
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, not_found_count = c.not_found_count,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = to_timestamp(c.last_change_at / 1000),
+      sent_at = coalesce(p.sent_at, case when c.state = 'submitting' then now() when c.attempt > 0 then p.accepted_at end),
       paid_at = case when c.state = 'paid' and p.state <> 'paid' then to_timestamp(c.last_change_at / 1000) else p.paid_at end
   from (
     select given.*,

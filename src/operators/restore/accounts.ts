@@ -14,7 +14,7 @@ export type AskedAccount = {
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The presence check of this account: call `found` with every order that was found. */
-  presenceCheck: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
+  presenceCheck: { found: (mchOrderNo: string) => void; holds: (payoutId: string) => Promise<boolean> }
 }
 
 /** The gateway accounts of a merchant that a recovery can ask, and those that it cannot. */
@@ -101,7 +101,7 @@ export async function askAccounts(
       // The ledger may know of no order at an account that it does not know to have been used.
       const isUnused =
         payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
-      if (!isUnused && !(await account.presenceCheck.holds())) isUnconfirmed = true
+      if (!isUnused && !(await account.presenceCheck.holds(payout.payoutId))) isUnconfirmed = true
       absent = answer.exchange
     }
   }

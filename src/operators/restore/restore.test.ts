@@ -76,11 +76,12 @@ async function restored(t: TestContext) {
   const { ledger, config, client, accountId, orderNo, ended } = beside
   const presenceCheck = new PresenceCheck(systemClock)
   const queried: string[] = []
-  const asking = askingAbout(
-    { merchantId: 'acme', accountId },
-    (mchOrderNo) => client.query({ mchOrderNo }),
-    ledger.db,
-  )
+  const asking = (payoutId: string) =>
+    askingAbout(
+      { merchantId: 'acme', payoutId, accountId },
+      (mchOrderNo) => client.query({ mchOrderNo }),
+      ledger.db,
+    )
   const account: AskedAccount = {
     accountId,
     settingsHash: 'h',
@@ -91,7 +92,7 @@ async function restored(t: TestContext) {
     },
     presenceCheck: {
       found: (mchOrderNo) => presenceCheck.found('acme', mchOrderNo),
-      holds: () => presenceCheck.holds('acme', asking),
+      holds: (payoutId) => presenceCheck.holds('acme', asking(payoutId)),
     },
   }
   const deps = { ...recoveryDeps(), ledger, who: WHO }

@@ -1,11 +1,25 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-const isKnown: Fragment = { fragment: `pay_order_id is not null and state in ('open', 'paid', 'failed')` }
+/** For a row `k` of payins: its account confirmed that it exists. */
+const isKnown: Fragment = { fragment: `k.pay_order_id is not null and k.state in ('open', 'paid', 'failed')` }
 
-/** Payins that this account itself confirmed to exist: the newest two, then the oldest. */
-export const knownPayins = sql<{ merchantId: string; accountId: string }, { payinId: string }>`
-  (select payin_id from payins
-   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and ${isKnown} order by created_at desc limit 2)
-  union all
-  (select payin_id from payins
-   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and ${isKnown} order by created_at limit 1)`
+/** Payins that an account itself confirmed to exist, from before a payin was created, and from after it or else the newest. */
+export const payinsBeside = sql<
+  { merchantId: string; payinId: string; accountId: string },
+  { older: string | null; newer: string | null; newest: string | null }
+>`
+  select
+    (select k.payin_id from payins k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.created_at < p.created_at
+     order by k.created_at desc limit 1) as older,
+    (select k.payin_id from payins k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.created_at > p.created_at
+     order by k.created_at limit 1) as newer,
+    (select k.payin_id from payins k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.payin_id <> p.payin_id
+     order by k.created_at desc limit 1) as newest
+  from payins p
+  where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`

@@ -82,6 +82,11 @@ const LONGEST_AWAITED_MS = 1_000
 const GROUP_IS_SHARED =
   'another program reads other topics in this consumer group, so Kafka gives each some partitions that the other one should read: ' +
   'give it, or this payoutd, another group'
+/**
+ * How far the wall clock is ahead of one that nobody sets. KafkaJS compares wall clocks: set back, it sends no heartbeat and asks for
+ * no partitions until the clock is where it was.
+ */
+const aheadBy = (): number => Date.now() - performance.now()
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
@@ -165,7 +170,12 @@ export class ConsumerSession {
       this.#options.log.error({ groupId, topics: topicsNotSubscribed }, GROUP_IS_SHARED),
     )
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
-    const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
+    let clock = aheadBy()
+    const looking = setInterval(() => {
+      if (aheadBy() < clock - HEARTBEAT_MS) this.#crash(new Error('the clock was set back'))
+      clock = aheadBy()
+      this.#lookAgain()
+    }, LOOK_EVERY_MS)
     // Kafka may be silent while it begins, too.
     this.#started = this.#start().catch(this.#crash)
     try {

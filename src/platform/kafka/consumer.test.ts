@@ -136,6 +136,22 @@ test('reading begins where the store says, whatever was committed to Kafka', asy
   assert.deepEqual(empty.texts, numbers(0, 99))
 })
 
+test('a member whose clock is set back joins its group again, because KafkaJS would send no heartbeat', async (t) => {
+  const topic = await newTopic(1)
+  const [store, lines] = [new Store(), [] as string[]]
+  const log = pino({}, { write: (line: string) => void lines.push(line) })
+  consume(t, topic, store, { log })
+  await eventually('the partition is read', () => store.offsets.has('0'))
+  store.offsets.clear()
+  const { now } = Date
+  t.after(() => {
+    Date.now = now
+  })
+  Date.now = () => now() - 3_600_000
+  await eventually('it is read anew', () => store.offsets.has('0'))
+  assert.ok(lines.some((line) => line.includes('the clock was set back')))
+})
+
 test('another program that reads other topics in the same group is told in the log', async (t) => {
   const [topic, other] = [await newTopic(4), await newTopic(4)]
   const groupId = unique('group')

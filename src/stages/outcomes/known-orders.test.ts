@@ -3,23 +3,46 @@ import { test } from 'node:test'
 import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { askingAbout } from './known-orders.ts'
+import { askingAbout, knownBeside } from './known-orders.ts'
+import { newestOrders } from './sql/known-orders.ts'
 
-const confirm = sql<{ accountId: string }>`
-  update payouts set attempt = 1, ready = false, account_id = ${'accountId'}, state = 'paid', agentpay_order_id = payout_id
-  where payout_id <> 'unsent'`
-
-test('the presence check asks about the newest orders, and the oldest, that the account confirmed', async (t) => {
-  const { ledger, config } = await testLedger(t)
-  for (const payoutId of ['c', 'a', 'd', 'b', 'unsent']) await accepted(ledger, config, [command(payoutId)])
-  const { accountId } = ACCOUNT
-  await ledger.db.run(confirm, { accountId })
-  const orderNo = new Map((await payoutsOf(ledger)).map((payout) => [payout.payoutId, payout.orderNo]))
-  const known = (accountId: string) =>
-    askingAbout({ merchantId: 'acme', accountId }, () => assert.fail(), ledger.db).known()
-  assert.deepEqual(
-    await known(accountId),
-    ['b', 'd', 'c'].map((payoutId) => orderNo.get(payoutId)),
+const send = sql<{ accountId: string; payoutId: string; n: number; attempts: number; isConfirmed: boolean }>`
+  with made as (
+    insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until, claimed_at)
+    select 'acme', ${'payoutId'}, a, 'O', 'me', now(), ${'n'} * interval '1 s' + '2026-11-01'::timestamptz
+    from generate_series(1, ${'attempts'}::int) a
   )
-  assert.deepEqual(await known('another'), [])
+  update payouts set attempt = ${'attempts'}, ready = false, account_id = ${'accountId'},
+    sent_at = ${'n'} * interval '1 s' + '2026-11-01'::timestamptz,
+    state = case when ${'isConfirmed'} then 'paid' else 'unknown' end,
+    agentpay_order_id = case when ${'isConfirmed'} then payout_id end
+  where payout_id = ${'payoutId'}`
+
+test('a presence check asks about orders of the account from before and after the payout, by when they were sent', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const { accountId } = ACCOUNT
+  const sent = ['lost-first', 'a', 'b', 'lost', 'sent-twice', 'c', 'd', 'lost-last']
+  for (const payoutId of [...sent, 'unsent'].toReversed()) await accepted(ledger, config, [command(payoutId)])
+  for (const [n, payoutId] of sent.entries())
+    await ledger.db.run(send, {
+      ...{ accountId, payoutId, n, isConfirmed: !payoutId.startsWith('lost') },
+      attempts: payoutId === 'sent-twice' ? 2 : 1,
+    })
+  const payouts = await payoutsOf(ledger)
+  const named = (orders: readonly string[]) =>
+    orders.map((orderNo) => payouts.find((payout) => payout.orderNo === orderNo)?.payoutId)
+  const beside = async (payoutId: string, account = accountId) =>
+    named(await knownBeside(ledger.db, { merchantId: 'acme', payoutId, accountId: account }))
+  assert.deepEqual(await beside('lost'), ['b', 'c'])
+  assert.deepEqual(await beside('lost-first'), ['a'])
+  assert.deepEqual(await beside('lost-last'), ['d'])
+  assert.deepEqual(await beside('lost', 'another'), [])
+  const { known } = askingAbout(
+    { merchantId: 'acme', payoutId: 'lost', accountId },
+    () => assert.fail(),
+    ledger.db,
+  )
+  assert.deepEqual(named(await known()), ['b', 'd'])
+  const newest = await ledger.db.run(newestOrders, { merchantId: 'acme', accountId })
+  assert.deepEqual(named(newest.map(({ orderNo }) => orderNo)), ['d', 'c'])
 })

@@ -1,14 +1,37 @@
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { KnownOrders } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
-import { knownOrders } from './sql/known-orders.ts'
+import { ordersBeside } from './sql/known-orders.ts'
 
-/** How the presence check asks about payouts that exist at this account. */
+type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
+
+/**
+ * Orders of an account that it confirmed, from before a payout was sent and from after it: if the gateway finds both, it would find
+ * the payout's, too. While nothing was sent after it, the newest order is the best there is.
+ */
+export async function knownBeside(db: Database, asked: AskedPayout): Promise<string[]> {
+  const [{ older, newer, newest } = NONE] = await db.run(ordersBeside, asked)
+  return distinct([older, newer ?? newest])
+}
+
+/**
+ * How a recovery makes the presence check: the ledger may lack a later attempt of the payout, so the newest order that it knows
+ * stands for what was sent after it.
+ */
 export const askingAbout = (
-  account: { merchantId: string; accountId: string },
+  asked: AskedPayout,
   query: (mchOrderNo: string) => Promise<QueryAnswer>,
   db: Database,
 ): KnownOrders => ({
-  known: async () => (await db.run(knownOrders, account)).map(({ orderNo }) => orderNo),
+  known: async () => {
+    const [{ older, newest } = NONE] = await db.run(ordersBeside, asked)
+    return distinct([older, newest])
+  },
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })
+
+const NONE = { older: null, newer: null, newest: null }
+
+const distinct = (orders: readonly (string | null)[]): string[] => [
+  ...new Set(orders.filter((order) => order !== null)),
+]

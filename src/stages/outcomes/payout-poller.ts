@@ -7,10 +7,10 @@ import { become, change } from '../../domain/payout/transition.ts'
 import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
 import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { knownBeside } from './known-orders.ts'
 import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
 import { Poller, type PollerDeps, type Querier } from './poller.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
-import { knownOrders } from './sql/known-orders.ts'
 
 export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
@@ -58,7 +58,8 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       },
       store: storeDecisions,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      knownOrders: async (db, account) => (await db.run(knownOrders, account)).map(({ orderNo }) => orderNo),
+      knownOrders: async (db, { merchantId, payoutId }, accountId) =>
+        payoutId === null ? [] : knownBeside(db, { merchantId, payoutId, accountId }),
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer },
         ...context,

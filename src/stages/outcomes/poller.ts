@@ -64,8 +64,8 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
-  /** Orders of this account that the gateway itself has reported. */
-  knownOrders: (db: Database, account: { merchantId: string; accountId: string }) => Promise<string[]>
+  /** Orders that this account itself has reported, from before and after the one that was asked about. */
+  knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[]>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -220,7 +220,7 @@ export class Poller<
     try {
       const answer = await querier.query(orderNo)
       const outcome = this.#polled.outcomeOf(answer)
-      const isPresenceChecked = await this.#checkPresence(merchantId, orderNo, querier, outcome)
+      const isPresenceChecked = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
       const context = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked }
       await this.#evidence.add(merchantId, this.#polled.evidenceOf({ ...order, orderNo }, answer, context))
       return outcome
@@ -234,19 +234,18 @@ export class Poller<
     }
   }
 
-  /** Whether a "not found" counts: only if the same settings find an order that is known to exist. */
+  /** Whether a "not found" counts: only if the same settings find orders that are known to exist. */
   async #checkPresence(
-    merchantId: string,
-    orderNo: string,
+    order: Queried & { orderNo: string },
     { accountId, settingsHash, query }: Querier<Answer>,
     outcome: QueryOutcome,
   ): Promise<boolean> {
     const { presenceCheck, ledger } = this.#deps
     const { knownOrders, outcomeOf } = this.#polled
-    if (outcome === 'order') presenceCheck.found(settingsHash, orderNo)
+    if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
-      known: () => knownOrders(ledger.db, { merchantId, accountId }),
+      known: () => knownOrders(ledger.db, order, accountId),
       finds: async (mchOrderNo) => outcomeOf(await query(mchOrderNo)) === 'order',
     })
   }

@@ -182,7 +182,6 @@ async function recoverOne(
   const presenceCheck = new PresenceCheck(systemClock)
   const asked = ({ accountId, settingsHash, queryPolicy, client }: ConnectedAccount): AskedAccount => {
     const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-    const asking = askingAbout({ merchantId, accountId }, query, ledger.db)
     return {
       accountId,
       settingsHash,
@@ -190,7 +189,11 @@ async function recoverOne(
       query,
       presenceCheck: {
         found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
-        holds: () => presenceCheck.holds(settingsHash, asking),
+        holds: (payoutId) =>
+          presenceCheck.holds(
+            settingsHash,
+            askingAbout({ merchantId, payoutId, accountId }, query, ledger.db),
+          ),
       },
     }
   }

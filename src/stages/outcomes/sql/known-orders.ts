@@ -1,13 +1,34 @@
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
+/** For a row `k` of payouts: its account reported an order of it. Whoever was sent once was sent at `sent_at`. */
 const isKnown: Fragment = {
-  fragment: `agentpay_order_id is not null and state in ('processing', 'paid', 'failed')`,
+  fragment: `k.agentpay_order_id is not null and k.attempt = 1 and k.state in ('processing', 'paid', 'failed')`,
 }
 
-/** Orders that this account itself has reported: the newest two, then the oldest. */
-export const knownOrders = sql<{ merchantId: string; accountId: string }, { orderNo: string }>`
-  (select order_no from payouts
-   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and ${isKnown} order by seq desc limit 2)
-  union all
-  (select order_no from payouts
-   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and ${isKnown} order by seq limit 1)`
+/** By the time when they were sent, beside that of a payout: its attempts have one order number. */
+export type OrdersBeside = { older: string | null; newer: string | null; newest: string | null }
+
+/** Orders that an account itself has reported, from before a payout was first sent, from after it was last sent, and the newest. */
+export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountId: string }, OrdersBeside>`
+  select
+    (select k.order_no from payouts k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.sent_at < coalesce(p.sent_at, p.accepted_at)
+     order by k.sent_at desc limit 1) as older,
+    (select k.order_no from payouts k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.sent_at > (select max(a.claimed_at) from attempts a
+                        where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id)
+     order by k.sent_at limit 1) as newer,
+    (select k.order_no from payouts k
+     where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.sent_at is not null and k.payout_id <> p.payout_id
+     order by k.sent_at desc limit 1) as newest
+  from payouts p
+  where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
+
+/** The newest orders that an account itself has reported. */
+export const newestOrders = sql<{ merchantId: string; accountId: string }, { orderNo: string }>`
+  select k.order_no from payouts k
+  where k.merchant_id = ${'merchantId'} and k.account_id = ${'accountId'} and ${isKnown} and k.sent_at is not null
+  order by k.sent_at desc limit 2`
