@@ -246,7 +246,7 @@ const HOT: Hot[] = [
   },
   hot('merchantsWithWork', merchantsWithWork, {}),
   hot('traffic', traffic, { merchantId: 'acme' }),
-  hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED, allBut: [] }),
+  hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED, allBut: [], neverSent: false }),
   hot('attemptsMade', attemptsMade, { answered: payoutKeys.map((key) => ({ ...key, attempt: 1 })) }),
   hot('beforeAsking', balanceWatermark, { merchantId: 'acme' }),
   hot('dueTimers', dueTimers, { ofEach: WANTED }),

@@ -175,7 +175,10 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
     return circuit ? [circuitText(row.merchantId, circuit)] : []
   })
   if (open.length === 0) return good('no circuit is open')
-  return warning(open.join('; '), 'ask the gateway what is wrong; payoutd tests it with one payout at a time')
+  return warning(
+    open.join('; '),
+    'ask the gateway what is wrong; payoutd goes on as soon as it accepts a payout',
+  )
 }
 
 export function checkReviews(counts: readonly { merchantId: string; count: number }[]): Finding {

@@ -23,7 +23,7 @@ import { readQueryAnswer } from './calls/query-answer.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { settingsHash } from './dialect/settings-hash.ts'
 import { type TlsFiles, vouches } from './transport/connections.ts'
-import { type About, createTransport } from './transport/transport.ts'
+import { type Belongs, createTransport } from './transport/transport.ts'
 import { exchangeOf, redactRequest } from './wire/exchange.ts'
 import { reqTimeIn } from './wire/req-time.ts'
 import { encode, type Params } from './wire/request.ts'
@@ -81,6 +81,7 @@ export function createGatewayClient(
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
   const transport = openTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
   const vouched = vouches(origin)
+  const whose = ownership()
   const formatReqTime = reqTimeIn(dialect.reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
 
@@ -113,7 +114,7 @@ export function createGatewayClient(
     let read: ReturnType<typeof readBody> | undefined
     const sent = await transport.send(request, handOver, (answer) => {
       read = readBody(answer)
-      return aboutOrder(read.fields, params, operation)
+      return whose(read.fields, params, operation)
     })
     crashPoint('after send', operation)
     const { text, fields } = (sent.kind === 'answered' && read) || readBody(sent)
@@ -177,22 +178,35 @@ export function createGatewayClient(
 
 const always = () => true
 
-/** Which numbers a request is about, and whether the gateway gives its order one that no other order has. */
+/** The numbers by which requests and answers name an order, and those that the gateway gives it, each to one order only. */
 const NUMBERS = ['mchOrderNo', 'agentpayOrderId', 'payOrderId']
-const MAKES_ORDER: readonly (keyof Dialect['paths'])[] = ['apply', 'payinCreate']
+const GIVEN: Partial<Record<keyof Dialect['paths'], string>> = {
+  apply: 'agentpayOrderId',
+  payinCreate: 'payOrderId',
+}
+const MOST_GIVEN = 10_000
 
-/** What the transport must know of an answer: a failure names no order, and may be the same for many. */
-function aboutOrder(
+/** Tells by its numbers whose answer one is. A failure names no order. */
+function ownership(): (
   fields: AnswerFields | null,
   params: Params,
   operation: keyof Dialect['paths'],
-): ReturnType<About> {
-  const isSuccess = fields?.get('retCode') === 'SUCCESS'
-  const names = NUMBERS.some((name) => {
-    const asked = params.get(name)
-    return asked !== undefined && asked !== '' && fields?.get(name) === asked
-  })
-  return { names: isSuccess && names, isUnique: isSuccess && MAKES_ORDER.includes(operation) }
+) => ReturnType<Belongs> {
+  /** Which order has each number that the gateway gave. */
+  const given = new Map<string, string>()
+  return (fields, params, operation) => {
+    if (fields?.get('retCode') !== 'SUCCESS') return 'perhaps'
+    const number = fields.get(GIVEN[operation] ?? '')
+    if (!number) {
+      const names = NUMBERS.some((name) => params.get(name) && fields.get(name) === params.get(name))
+      return names ? 'ours' : 'perhaps'
+    }
+    const mchOrderNo = String(params.get('mchOrderNo'))
+    if ((given.get(number) ?? mchOrderNo) !== mchOrderNo) return 'not-ours'
+    if (given.size >= MOST_GIVEN) given.clear()
+    given.set(number, mchOrderNo)
+    return 'ours'
+  }
 }
 
 /** The record of a request that the client did not send because of its values. */

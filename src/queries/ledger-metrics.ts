@@ -45,7 +45,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
   )
   const circuitOpen = perMerchant(
     'merchant_circuit_open',
-    '1 while payoutd sends nothing, or one payout at a time, because the gateway accepts none',
+    '1 while payoutd sends nothing, or in vain, because the gateway accepts no payout',
   )
   const balance = perMerchant('merchant_balance_paise', 'Available balance, as the gateway last reported it')
   const asked = perMerchant('merchant_balance_timestamp_seconds', 'When payoutd last queried the balance')

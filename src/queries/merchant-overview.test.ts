@@ -188,7 +188,7 @@ test('a circuit whose time is over is open until a payout was accepted or refuse
   assert.deepEqual([acme.circuit, acme.canary], [{ until: null, reason: 'long ago' }, null])
   assert.match(
     merchantsText([acme]),
-    /acme +circuit tested .*\n\nacme's gateway has accepted no payout since its circuit opened, .*: long ago/,
+    /acme +not accepted .*\n\nacme's gateway accepts no payout, and payoutd tries again and again: long ago/,
   )
   await ledger.db.run(sendNone, {})
   assert.equal((await overviewOf(ledger)).acme.circuit, null)

@@ -24,7 +24,7 @@ export type PaceRules = {
   warm: number
 }
 
-/** `until` null: it tests the gateway with one payout at a time, and the gateway has accepted or refused none since. */
+/** `until` null: payoutd sends, and the gateway has accepted or refused none of the latest payouts. */
 export type OpenCircuit = { until: Instant | null; reason: string | null }
 
 /** The status of one merchant. A field is null if it does not apply. */

@@ -56,7 +56,7 @@ function row(merchant: MerchantOverview): string[] {
 function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): string {
   if (recovering) return 'recovering'
   if (paused) return 'paused'
-  if (circuit) return circuit.until === null ? 'circuit tested' : 'circuit open'
+  if (circuit) return circuit.until === null ? 'not accepted' : 'circuit open'
   return canary ? `canary ${canary.good}/${canary.of}` : 'sending'
 }
 
@@ -92,7 +92,7 @@ export const recoveryText = (
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
   `${
     until === null
-      ? `${merchantId}'s gateway has accepted no payout since its circuit opened, and payoutd sends one at a time until it does`
+      ? `${merchantId}'s gateway accepts no payout, and payoutd tries again and again`
       : `${merchantId}'s circuit is open until ${formatTime(until)}`
   }: ${reason ?? ''}${
     reason?.endsWith(' lease-ended')

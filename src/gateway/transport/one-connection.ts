@@ -11,8 +11,6 @@ export interface Conversation extends Dispatcher.DispatchHandler {
  * written: bytes that come later then reach nobody.
  */
 export class OneConnection extends Client {
-  /** The body of the latest answer; null: there was none on this connection. */
-  latest: Buffer | null = null
   #socket: Socket | undefined
 
   /** `options` as a Pool passes them, which has made its `connect` a function. */
@@ -23,7 +21,6 @@ export class OneConnection extends Client {
         connect(to, (...opened) => {
           const [, socket] = opened
           this.#socket = socket ?? undefined
-          this.latest = null
           done(...opened)
         }),
     })

@@ -35,21 +35,21 @@ export interface Transport {
    * POSTs once, over a kept-alive connection: it follows no redirect and never sends again. It calls `mayStillSend` in the tick
    * that hands the bytes to the socket; if that returns false or throws, no byte leaves. Never rejects.
    *
-   * The copy of an answer that comes twice would be taken for the answer to the next request on that connection. So a connection is
-   * used again only if `about` says that the answer names what was asked about, or is unique; and what should be unique, but repeats
-   * the answer before it, is `lost`.
+   * An answer that comes twice, or without a request, would be taken for the answer to the next request on that connection. So a
+   * connection is used again only if `belongs` says that the answer is this request's, beyond doubt; an answer that is another
+   * request's is `lost`.
    */
-  send(request: WireRequest, mayStillSend: () => boolean, about?: About): Promise<SentRequest>
+  send(request: WireRequest, mayStillSend: () => boolean, belongs?: Belongs): Promise<SentRequest>
   /** Waits for the requests under way; later ones are `not-sent`. */
   close(): Promise<void>
 }
 
-/** `names`: the answer names what was asked about. `isUnique`: no other request has the same answer. */
-export type About = (answer: Answered) => { names: boolean; isUnique: boolean }
+/** `ours`: nothing else has this answer. `perhaps`: it names nothing, so it may be the answer to another request. */
+export type Belongs = (answer: Answered) => 'ours' | 'perhaps' | 'not-ours'
 
 type Answered = Extract<SentRequest, { kind: 'answered' }>
 
-const ours: About = () => ({ names: true, isUnique: false })
+const always: Belongs = () => 'ours'
 
 /** Sends over at most `connections` to `origin`, one request at a time on each (`connections.ts`). */
 export function createTransport(options: {
@@ -63,9 +63,9 @@ export function createTransport(options: {
   const connections = connectionsTo(origin, options.connections, sendTimeoutMs, options.tls)
   let closed: Promise<void> | undefined
   return {
-    send: ({ path, contentType, body }, mayStillSend, about = ours) =>
+    send: ({ path, contentType, body }, mayStillSend, belongs = always) =>
       new Promise((resolve) => {
-        const conversation = new Exchanged(mayStillSend, about, sendTimeoutMs, clock, resolve)
+        const conversation = new Exchanged(mayStillSend, belongs, sendTimeoutMs, clock, resolve)
         connections.dispatch(
           {
             origin,
@@ -92,7 +92,7 @@ const MOST_PARTS = 200
  */
 class Exchanged implements Conversation {
   readonly #mayStillSend: () => boolean
-  readonly #about: About
+  readonly #belongs: Belongs
   readonly #timeoutMs: Dialect['sendTimeoutMs']
   readonly #clock: Clock
   readonly #resolve: (sent: SentRequest) => void
@@ -106,13 +106,13 @@ class Exchanged implements Conversation {
 
   constructor(
     mayStillSend: () => boolean,
-    about: About,
+    belongs: Belongs,
     timeoutMs: Dialect['sendTimeoutMs'],
     clock: Clock,
     resolve: (sent: SentRequest) => void,
   ) {
     this.#mayStillSend = mayStillSend
-    this.#about = about
+    this.#belongs = belongs
     this.#timeoutMs = timeoutMs
     this.#clock = clock
     this.#resolve = resolve
@@ -149,13 +149,13 @@ class Exchanged implements Conversation {
     const body = Buffer.concat(this.#chunks)
     const httpStatus = this.#httpStatus ?? 0
     const answer = { kind: 'answered', httpStatus, body, tookMs: this.#tookMs() } as const
-    const { names, isUnique } = this.#about(answer)
-    const isCopy = isUnique && this.#connection?.latest?.equals(body) === true
-    if (isCopy || !(names || isUnique)) this.#connection?.end()
-    else if (this.#connection) this.#connection.latest = body
+    const whose = this.#belongs(answer)
+    if (whose !== 'ours') this.#connection?.end()
     const { tookMs } = answer
     this.#resolve(
-      isCopy ? { kind: 'lost', reason: 'unparsable', code: 'ANSWER_OF_ANOTHER', httpStatus, tookMs } : answer,
+      whose === 'not-ours'
+        ? { kind: 'lost', reason: 'unparsable', code: 'ANSWER_OF_ANOTHER', httpStatus, tookMs }
+        : answer,
     )
   }
 

@@ -82,9 +82,9 @@ create index payouts_open on payouts (merchant_id, payout_id)
 -- What is to be cancelled once that can be decided.
 create index payouts_cancel_request on payouts (merchant_id, payout_id)
   where cancel_request is not null and due_at is not null;
--- Orders that are known to exist at an account, by the time of their only attempt.
+-- Orders that are known to exist at an account, by the time when they were first sent.
 create index payouts_known on payouts (merchant_id, account_id, sent_at)
-  where account_id is not null and agentpay_order_id is not null and attempt = 1;
+  where account_id is not null and agentpay_order_id is not null;
 -- A person finds a payout by what the gateway, or a bank, calls it.
 create index payouts_agentpay on payouts (merchant_id, agentpay_order_id) where agentpay_order_id is not null;
 create index payouts_utr on payouts (upper(utr)) where utr is not null;

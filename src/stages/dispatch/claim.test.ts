@@ -365,7 +365,7 @@ describe('an answer', () => {
     ...(await attemptOf(ledger, payoutId)),
     answer,
     tell: canChangePace(
-      { amount: paise(10_000n), attempt: 1, answer },
+      { amount: paise(10_000n), answer },
       { warmUp: WARM, consecutiveFailures: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
     ),
   })

@@ -168,7 +168,10 @@ async function next(
 ) {
   const { allBut, onlyFirst } = among
   const lookAt = async (limit: number) => {
-    const candidates = await tx.run(lockCandidates, { merchantId, limit, allBut })
+    const found = (neverSent: boolean) => tx.run(lockCandidates, { merchantId, limit, allBut, neverSent })
+    // What the gateway turned away, each for itself, would else test the circuit again and again.
+    const fresh = funds.circuitOpened > 0 ? await found(true) : []
+    const candidates = fresh.length > 0 ? fresh : await found(false)
     const { count } = covered(
       candidates.map(({ amount }) => amount),
       funds,

@@ -345,7 +345,7 @@ export class Dispatch {
           ...made,
           amount,
           answer,
-          tell: canChangePace({ amount, attempt, answer }, found),
+          tell: canChangePace({ amount, answer }, found),
         })
       } finally {
         if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)

@@ -157,13 +157,11 @@ export type CircuitState = Pick<
 
 /**
  * How many bad answers in a row open the circuit. Unknown results take more, because they may be single slow orders, and
- * "later" more still while payouts leave many at once and for the first time, because the gateway may answer it to all of them.
+ * "later" more still once all leave at once, because the gateway may answer it to all of them.
  */
 const REFUSED_RUN = 5
 const UNKNOWN_RUN = 20
 const LATER_RUN = 500
-/** After a minute of back-offs. A merchant with few payouts would take hours for a long run. */
-const LATE_ATTEMPT = 8
 const CIRCUIT_FIRST_MS = 1_000
 const CIRCUIT_LONGEST_MS = 60_000
 
@@ -179,8 +177,8 @@ export function afterAnswers(
   return answers.reduce((each, answered) => afterAnswer(each, answered, now), circuit)
 }
 
-/** An answer to an attempt of a payout of so many paise. */
-export type Answered = { amount: Paise; attempt: number; answer: ApplyAnswer }
+/** An answer to the apply of a payout of so many paise. */
+export type Answered = { amount: Paise; answer: ApplyAnswer }
 
 function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): CircuitState {
   const { answer } = answered
@@ -193,8 +191,7 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
     case 'retry-later': {
       // The gateway answers, so a canary goes on: until the gateway does more than that, only one payout leaves at a time.
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
-      const isAlone = circuit.warmUp < WARM || answered.attempt >= LATE_ATTEMPT
-      const limit = isAlone ? UNKNOWN_RUN : LATER_RUN
+      const limit = circuit.warmUp < WARM ? UNKNOWN_RUN : LATER_RUN
       const after = probed
         ? { ...circuit, circuitOpenUntil: now }
         : afterBad(circuit, limit, answer.code, now)
@@ -217,7 +214,8 @@ function afterBad(circuit: CircuitState, limit: number, reason: string, now: Ins
   if (isOpen(circuit, now)) return circuit
   const failures = circuit.consecutiveFailures + 1
   const probing = circuit.circuitOpened > 0
-  if (failures < limit && !probing) return { ...circuit, consecutiveFailures: failures }
+  const circuitReason = `${failures} × ${reason}`
+  if (failures < limit && !probing) return { ...circuit, consecutiveFailures: failures, circuitReason }
   const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** circuit.circuitOpened)
   return {
     ...circuit,
@@ -225,7 +223,7 @@ function afterBad(circuit: CircuitState, limit: number, reason: string, now: Ins
     warmUp: 0,
     circuitOpened: circuit.circuitOpened + 1,
     circuitOpenUntil: now + forMs,
-    circuitReason: `${failures} × ${reason}`,
+    circuitReason,
   }
 }
 

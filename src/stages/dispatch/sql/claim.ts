@@ -9,9 +9,12 @@ export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /**
  * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, and none of
- * which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog.
+ * which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog. `neverSent`: only those.
  */
-export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
+export const lockCandidates = sql<
+  { merchantId: string; limit: number; allBut: string[]; neverSent: boolean },
+  Candidate
+>`
   select ${payoutColumns}, command.sealed, command.fingerprint
   from payouts p
   cross join lateral (
@@ -20,7 +23,7 @@ export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: s
     offset 0
   ) command
   where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and not p.order_shown and p.deadline > now()
-    and p.payout_id <> all(${'allBut'}::text[]) and coalesce(command.not_before <= now(), true)
+    and p.payout_id <> all(${'allBut'}::text[]) and (p.attempt = 0 or not ${'neverSent'}::bool) and coalesce(command.not_before <= now(), true)
   order by p.priority desc, p.seq
   limit ${'limit'}
   for update of p skip locked`

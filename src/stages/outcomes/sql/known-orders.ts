@@ -1,11 +1,14 @@
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
-/** For a row `k` of payouts: its account reported an order of it. Whoever was sent once was sent at `sent_at`. */
+/** For a row `k` of payouts: its account reported an order of it. */
 const isKnown: Fragment = {
-  fragment: `k.agentpay_order_id is not null and k.attempt = 1 and k.state in ('processing', 'paid', 'failed')`,
+  fragment: `k.agentpay_order_id is not null and k.state in ('processing', 'paid', 'failed')`,
 }
 
-/** By the time when they were sent, beside that of a payout: its attempts have one order number. */
+/**
+ * By the time when they were first sent, beside that of a payout. All attempts of a payout have one order number, and it may have
+ * left as long as the lease of one lasted; an older order is known to be as old as that only if it was sent once.
+ */
 export type OrdersBeside = { older: string | null; newer: string | null; newest: string | null }
 
 /** Orders that an account itself has reported, from before a payout was first sent, from after it was last sent, and the newest. */
@@ -13,11 +16,11 @@ export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountI
   select
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
-       and k.sent_at < coalesce(p.sent_at, p.accepted_at)
+       and k.attempt = 1 and k.sent_at < coalesce(p.sent_at, p.accepted_at)
      order by k.sent_at desc limit 1) as older,
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
-       and k.sent_at > (select max(a.claimed_at) from attempts a
+       and k.sent_at > (select max(a.lease_until) from attempts a
                         where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id)
      order by k.sent_at limit 1) as newer,
     (select k.order_no from payouts k
