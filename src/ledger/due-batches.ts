@@ -39,7 +39,7 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
 
   /** `take` gets keys of one merchant, and returns one result per key, in their order. */
   constructor(take: (keys: Key[]) => Promise<Taken[]>, deps: DueDeps<Key>) {
-    this.#batches = new Batchers({ size: SIZE, waitMs: 0, lanes: 1, bare: (key) => key }, take)
+    this.#batches = new Batchers({ size: SIZE, waitMs: 0, bare: (key) => key }, take)
     this.#deps = deps
     this.#log = deps.log
   }

@@ -158,7 +158,6 @@ export const payinCallbackEndpoint = (deps: PayinOutcomesDeps & CallbackEndpoint
   new CallbackEndpoint<PayinCallback, PayinEvidence>(
     {
       kind: 'payin',
-      lanes: 1,
       evidenceOf: (merchantId, callback) => ({
         ...{ merchantId, payinId: callback.report.mchOrderNo, source: 'CALLBACK' },
         ...callback,

@@ -4,7 +4,7 @@ import { DatabaseError } from 'pg'
 import { Batcher } from './batcher.ts'
 
 const bare = <Item>(item: Item) => item
-const OPTIONS = { size: 3, waitMs: 1, lanes: 1, bare }
+const OPTIONS = { size: 3, waitMs: 1, bare }
 
 const refusal = (sqlState: string): DatabaseError =>
   Object.assign(new DatabaseError('refused', 0, 'error'), { code: sqlState })
@@ -20,7 +20,7 @@ test('items go together, and each gets its own result', async () => {
   assert.deepEqual(batches, [[1, 2, 3], [4]])
 })
 
-test('while all lanes are busy the next batch grows, up to its size', async () => {
+test('while a batch runs the next one grows, up to its size', async () => {
   const gate = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   const sizes: number[] = []
@@ -36,6 +36,29 @@ test('while all lanes are busy the next batch grows, up to its size', async () =
   gate.resolve()
   await Promise.all([first, ...others])
   assert.deepEqual(sizes, [1, 5, 1])
+})
+
+test('after a large batch the next one waits three times as long', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const sizes: number[] = []
+  const batcher = new Batcher<number, undefined>({ size: 100, waitMs: 10, bare }, async (items) => {
+    sizes.push(items.length)
+    return items.map(() => undefined)
+  })
+  const add = (count: number) => Promise.all(Array.from({ length: count }, (_, i) => batcher.add(i)))
+  for (const [count, early, ms] of [
+    [7, 9, 1],
+    [8, 9, 1],
+    [1, 29, 1],
+    [1, 9, 1],
+  ] as const) {
+    const added = add(count)
+    t.mock.timers.tick(early)
+    assert.equal(batcher.waiting, count)
+    t.mock.timers.tick(ms)
+    await added
+  }
+  assert.deepEqual(sizes, [7, 8, 1, 1])
 })
 
 for (const sqlState of ['22P05', '23505', '54000', '08P01', 'XX000']) {

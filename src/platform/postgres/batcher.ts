@@ -1,9 +1,12 @@
 import { blame, TRIES_ALONE } from './postgres.ts'
 
+/** A batch of so many is large. */
+const LARGE = 8
+
 /**
  * Collects single items and passes them to the database together: group commit. A batch leaves when it holds `size`
- * items or when its first item has waited `waitMs`. At most `lanes` batches run at once; while they do, the next
- * one grows.
+ * items or when its first item has waited `waitMs`, or three times as long if the one before it was large: under load a few more items
+ * cost less than a transaction. While one runs, the next one grows.
  *
  * `add` rejects with its whole batch only if the database as a whole is at fault. Otherwise the Batcher tries
  * halves, down to the single item, and then that item once more as `bare` makes it: without the text that is kept
@@ -14,22 +17,22 @@ export class Batcher<Item, Result> {
   readonly #bare: (item: Item) => Item
   readonly #size: number
   readonly #waitMs: number
-  readonly #lanes: number
   #waiting: WaitingItem<Item, Result>[] = []
   #timer: NodeJS.Timeout | undefined
-  #running = 0
+  #isRunning = false
+  /** How many items the latest batch had. */
+  #latest = 0
   #idle: (() => void)[] = []
 
   /** `work` must return one result per item, in the same order. */
   constructor(
-    options: { size: number; waitMs: number; lanes: number; bare: (item: Item) => Item },
+    options: { size: number; waitMs: number; bare: (item: Item) => Item },
     work: (items: Item[]) => Promise<Result[]>,
   ) {
     this.#work = work
     this.#bare = options.bare
     this.#size = options.size
     this.#waitMs = options.waitMs
-    this.#lanes = options.lanes
   }
 
   /** Items not in any batch yet. */
@@ -40,25 +43,29 @@ export class Batcher<Item, Result> {
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject })
-      if (this.#waiting.length >= this.#size) this.#flush()
-      else this.#timer ??= setTimeout(() => this.#flush(), this.#waitMs)
+      this.#flushSoon()
     })
+  }
+
+  #flushSoon(): void {
+    if (this.#waiting.length >= this.#size) this.#flush()
+    else
+      this.#timer ??= setTimeout(() => this.#flush(), this.#latest < LARGE ? this.#waitMs : 3 * this.#waitMs)
   }
 
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    while (this.#running < this.#lanes && this.#waiting.length > 0) {
-      this.#running++
-      void this.#run(this.#waiting.splice(0, this.#size))
-    }
+    if (!this.#isRunning && this.#waiting.length > 0) void this.#run(this.#waiting.splice(0, this.#size))
   }
 
   async #run(batch: WaitingItem<Item, Result>[]): Promise<void> {
+    this.#isRunning = true
+    this.#latest = batch.length
     await this.#settle(batch)
-    this.#running--
-    if (this.#waiting.length > 0) this.#flush()
-    else if (this.#running === 0) for (const done of this.#idle.splice(0)) done()
+    this.#isRunning = false
+    if (this.#waiting.length > 0) this.#flushSoon()
+    else for (const done of this.#idle.splice(0)) done()
   }
 
   /** Never rejects: each item's own promise does. */
@@ -101,7 +108,7 @@ export class Batcher<Item, Result> {
   /** Resolves when nothing waits and no batch runs. */
   async drain(): Promise<void> {
     this.#flush()
-    if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 }
 

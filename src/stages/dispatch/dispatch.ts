@@ -120,7 +120,7 @@ export class Dispatch {
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#claimsInVain = new Slots(MOST_CLAIMS_IN_VAIN, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
-    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes, merchantId) =>
+    this.#outcomes = new Batchers({ size: 500, waitMs: 5, bare }, (outcomes, merchantId) =>
       recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#refusals = new RefusedClaims(deps)

@@ -72,9 +72,8 @@ async function releaseSome(
   const { merchantId, payoutId } = after
   const page = await ledger.db.run(payoutsAwaitingKey, { merchantId, payoutId, limit: BATCH })
   const db = atMost(MOST_AT_ONCE, ledger.db)
-  const batches = new Batchers<PayoutKey, boolean>(
-    { size: BATCH, waitMs: 0, lanes: 1, bare: (key) => key },
-    (keys) => releaseThese(keys, { ...ledger, db }),
+  const batches = new Batchers<PayoutKey, boolean>({ size: BATCH, waitMs: 0, bare: (key) => key }, (keys) =>
+    releaseThese(keys, { ...ledger, db }),
   )
   const failures = new Map<string, NotReleased>()
   const released = await Promise.all(

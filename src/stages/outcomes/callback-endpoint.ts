@@ -29,8 +29,6 @@ export type CallbackEndpointDeps<Report> = {
 /** What differs between callbacks about payouts and about payins. */
 export type CalledBack<Report, Evidence> = {
   kind: CallbackKind
-  /** Transactions of one merchant at once. One of them stores all reports about one order, in the order in which they came. */
-  lanes: number
   evidenceOf: (merchantId: string, callback: Vouched<Report>) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -43,19 +41,16 @@ export const callbackPath = (kind: CallbackKind, merchantId: string): string =>
 export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
   readonly #about: CalledBack<Report, Evidence>
   readonly #deps: CallbackEndpointDeps<Report>
-  readonly #lanes: readonly Batchers<Evidence, undefined>[]
+  readonly #evidence: Batchers<Evidence, undefined>
   #take: ReturnType<typeof receiveCallbacks> = async () => false
   #slowestMs = new Map<string, number>()
 
   constructor(about: CalledBack<Report, Evidence>, deps: CallbackEndpointDeps<Report>) {
     this.#about = about
     this.#deps = deps
-    this.#lanes = Array.from(
-      { length: about.lanes },
-      () =>
-        new Batchers({ size: 500, waitMs: 4, lanes: 1, bare: about.withoutTexts }, (evidence, merchantId) =>
-          about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
-        ),
+    this.#evidence = new Batchers(
+      { size: 500, waitMs: 4, bare: about.withoutTexts },
+      (evidence, merchantId) => about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
   }
 
@@ -86,10 +81,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
   async #store(merchantId: string, callback: Vouched<Report>): Promise<boolean> {
     const began = this.#deps.clock.monotonic()
     try {
-      await this.#laneOf(callback.report.mchOrderNo).add(
-        merchantId,
-        this.#about.evidenceOf(merchantId, callback),
-      )
+      await this.#evidence.add(merchantId, this.#about.evidenceOf(merchantId, callback))
       return true
     } catch (error) {
       const orderNo = callback.report.mchOrderNo
@@ -111,12 +103,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     return slowest
   }
 
-  async drain(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.drain()))
-  }
-
-  #laneOf(mchOrderNo: string): Batchers<Evidence, undefined> {
-    const lane = (mchOrderNo.codePointAt(mchOrderNo.length - 1) ?? 0) % this.#lanes.length
-    return this.#lanes[lane] as Batchers<Evidence, undefined>
+  drain(): Promise<void> {
+    return this.#evidence.drain()
   }
 }

@@ -271,7 +271,6 @@ export const payoutCallbackEndpoint = (deps: OutcomesDeps & CallbackEndpointDeps
   new CallbackEndpoint<OrderReport, PayoutEvidence>(
     {
       kind: 'payout',
-      lanes: 2,
       evidenceOf: (merchantId, callback) => ({
         ...{ merchantId, mchOrderNo: callback.report.mchOrderNo, source: 'CALLBACK' },
         ...callback,

@@ -118,7 +118,7 @@ export class Poller<
     this.#deps = deps
     this.#slots = new SharedSlots(polled.mostQueries, deps.queriers.keys(), deps.log)
     this.#evidence = new Batchers(
-      { size: 200, waitMs: 5, lanes: 1, bare: polled.withoutTexts },
+      { size: 200, waitMs: 5, bare: polled.withoutTexts },
       (evidence, merchantId) => polled.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
     this.#taking = atMost(polled.mostAtOnce, deps.ledger.db)
