@@ -45,9 +45,9 @@ export interface Transport {
 }
 
 /** `ours`: nothing else has this answer. `perhaps`: it names nothing, so it may be the answer to another request. */
-export type Belongs = (answer: Answered) => 'ours' | 'perhaps' | 'not-ours'
+export type Belongs = (answer: AnsweredRequest) => 'ours' | 'perhaps' | 'not-ours'
 
-type Answered = Extract<SentRequest, { kind: 'answered' }>
+type AnsweredRequest = Extract<SentRequest, { kind: 'answered' }>
 
 const always: Belongs = () => 'ours'
 
