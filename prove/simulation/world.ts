@@ -800,9 +800,9 @@ const LONGEST_PATIENCE_MS = 8_000
 /** In its own batch: the oracle does not know such a command. */
 const paidBefore = sql<{ merchantId: string; payoutId: string; orderNo: string; accountId: string }>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, account_id, amount, currency, priority, state, version,
-                       attempt, agentpay_order_id, fee, utr, deadline, ready)
+                       attempt, agentpay_order_id, fee, utr, deadline, ready, sent_at)
   values (${'merchantId'}, ${'payoutId'}, 'before', ${'orderNo'}, ${'accountId'}, 100, 'INR', 0, 'paid', 4,
-          1, ${'orderNo'}, 0, ${'orderNo'}, now(), false)`
+          1, ${'orderNo'}, 0, ${'orderNo'}, now(), false, now())`
 
 /** When a payout is due next, or a merchant may send again; and whether anything could be sent or published now. */
 type SimulatedSchedule = { at: Instant | null; waiting: boolean; fenced: boolean; refusals: boolean }
