@@ -184,7 +184,8 @@ const GIVEN: Partial<Record<keyof Dialect['paths'], string>> = {
   apply: 'agentpayOrderId',
   payinCreate: 'payOrderId',
 }
-const MOST_GIVEN = 10_000
+/** More than there are connections; a process may have a thousand clients. */
+const MOST_GIVEN = 500
 
 /** Tells by its numbers whose answer one is. A failure names no order. */
 function ownership(): (
@@ -203,8 +204,9 @@ function ownership(): (
     }
     const mchOrderNo = String(params.get('mchOrderNo'))
     if ((given.get(number) ?? mchOrderNo) !== mchOrderNo) return 'not-ours'
-    if (given.size >= MOST_GIVEN) given.clear()
     given.set(number, mchOrderNo)
+    const [oldest] = given.keys()
+    if (given.size > MOST_GIVEN && oldest !== undefined) given.delete(oldest)
     return 'ours'
   }
 }
