@@ -22,7 +22,7 @@ type Quiet = { implementation: string; idle: Idle; times: Times }
 type QuietOptions = { contenders: string[]; seconds: number; repeats: number; dir: string }
 
 /** Enough for every loop to have become rare. */
-const SETTLED_AFTER_MS = 15_000
+const SETTLED_AFTER_MS = 75_000
 
 const transactions = sql<object, { count: number }>`
   select (xact_commit + xact_rollback)::float8 as count from pg_stat_database where datname = current_database()`
