@@ -20,7 +20,7 @@ export const SAFEGUARDS = {
   maySend: isBefore,
   /** payoutd calls an unknown outcome unknown, and changes no state on evidence that does not fit. */
   decisions: DECISIONS,
-  /** "Not found" counts only if the same settings can find an order known to exist, at that moment. */
+  /** "Not found" counts only if the same settings can find orders known to exist, at that moment. */
   openPresenceCheck: (clock: Clock): Pick<PresenceCheck, 'found' | 'holds'> => new PresenceCheck(clock),
   /** payoutd ignores a callback that the gateway did not sign. */
   readCallback: parsePayoutCallback,

@@ -25,8 +25,10 @@ export const address = (protocol: RegExp, example: string) =>
 
 function behindHost(text: string): string {
   const url = URL.parse(text)
-  // A parameter's value may have an @; before it is none unless a password has a ?.
-  return url ? url.pathname + (/^\?[^=&]*@/.test(url.search) ? '@' : '') + url.hash : ''
+  if (!url) return ''
+  // A parameter's value may have an @. Its name has none, unless a password has a ?.
+  const [firstName = ''] = url.search.split(/[=&]/)
+  return url.pathname + firstName + url.hash
 }
 
 /** Whether an address has a user or a password in it. */

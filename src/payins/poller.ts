@@ -6,6 +6,7 @@ import { change, isLateLook, isOver, lateLookAt, toReview, waits } from '../doma
 import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
+import { bothSides } from '../stages/outcomes/known-orders.ts'
 import { Poller, type PollerDeps, type Querier } from '../stages/outcomes/poller.ts'
 import {
   applyPayinEvidenceBatch,
@@ -69,8 +70,7 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       outcomeOf: ({ kind }) => OUTCOMES[kind],
       async knownOrders(db, { merchantId, orderNo }, accountId) {
         const [beside] = await db.run(payinsBeside, { merchantId, payinId: orderNo ?? '', accountId })
-        const known = beside ? [beside.older, beside.newer ?? beside.newest] : []
-        return [...new Set(known.filter((payinId) => payinId !== null))]
+        return beside ? bothSides(beside) : []
       },
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, payinId: orderNo, source: 'QUERY', answer },

@@ -1,13 +1,11 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+import type { OrdersBeside } from '../../stages/outcomes/sql/known-orders.ts'
 
 /** For a row `k` of payins: its account confirmed that it exists. */
 const isKnown: Fragment = { fragment: `k.pay_order_id is not null and k.state in ('open', 'paid', 'failed')` }
 
-/** Payins that an account itself confirmed to exist, from before a payin was created, and from after it or else the newest. */
-export const payinsBeside = sql<
-  { merchantId: string; payinId: string; accountId: string },
-  { older: string | null; newer: string | null; newest: string | null }
->`
+/** Payins that an account itself confirmed to exist, from before a payin was created, from after it, and the newest. */
+export const payinsBeside = sql<{ merchantId: string; payinId: string; accountId: string }, OrdersBeside>`
   select
     (select k.payin_id from payins k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}

@@ -1,7 +1,7 @@
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { KnownOrders } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
-import { ordersBeside } from './sql/known-orders.ts'
+import { type OrdersBeside, ordersBeside } from './sql/known-orders.ts'
 
 type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
 
@@ -10,9 +10,13 @@ type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
  * the payout's, too. While nothing was sent after it, the newest order is the best there is.
  */
 export async function knownBeside(db: Database, asked: AskedPayout): Promise<string[]> {
-  const [{ older, newer, newest } = NONE] = await db.run(ordersBeside, asked)
-  return distinct([older, newer ?? newest])
+  const [beside = NONE] = await db.run(ordersBeside, asked)
+  return bothSides(beside)
 }
+
+/** Of the orders beside one, those to ask about: an older one, and a newer one if there is any. */
+export const bothSides = ({ older, newer, newest }: OrdersBeside): string[] =>
+  distinct([older, newer ?? newest])
 
 /**
  * How a recovery makes the presence check: the ledger may lack a later attempt of the payout, so the newest order that it knows
@@ -30,7 +34,7 @@ export const askingAbout = (
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })
 
-const NONE = { older: null, newer: null, newest: null }
+const NONE: OrdersBeside = { older: null, newer: null, newest: null }
 
 const distinct = (orders: readonly (string | null)[]): string[] => [
   ...new Set(orders.filter((order) => order !== null)),
