@@ -245,7 +245,7 @@ describe('arbitrary text', () => {
         const said = (fields: Record<string, unknown>) =>
           heard({ [name]: text, errorMessage: text, retMsg: text, ...fields }, text)
         const refusal = said({ retCode: 'REFUSED' })
-        const answer = readApplyAnswer(refusal.heard, DIALECT.retCodes.apply, [], true, refusal.exchange)
+        const answer = readApplyAnswer(refusal.heard, DIALECT.retCodes.apply, [], refusal.exchange)
         const report = { mchOrderNo: orderNo, status: 3, amount: String(amount) }
         const found = said({ retCode: 'SUCCESS', ...report })
         const by = { mchOrderNo: orderNo as string }

@@ -82,12 +82,12 @@ const callback = (agentpayOrderId: string, status: OrderReport['status']) =>
   )
 
 const LATER: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
+  ...{ kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, exchange },
 }
 const ACCEPTED: ApplyAnswer = {
   ...{ kind: 'accepted', agentpayOrderId: 'AP2', fee: null, status: 'processing', exchange },
 }
-const REFUSED: ApplyAnswer = { kind: 'refused', code: 'NO', message: 'no', vouched: true, exchange }
+const REFUSED: ApplyAnswer = { kind: 'refused', code: 'NO', message: 'no', exchange }
 const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 
 /** Sends `p`; the answer arrives when the test calls the returned function. */

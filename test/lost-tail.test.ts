@@ -112,8 +112,8 @@ const queried = (merchantId: string, answer: QueryAnswer): PayoutEvidence => {
 const ANSWERS: readonly ApplyAnswer[] = [
   { kind: 'accepted', agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange },
   { kind: 'unknown', reason: 'timeout', exchange },
-  { kind: 'refused', code: 'NO', message: 'no', vouched: true, exchange },
-  { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
+  { kind: 'refused', code: 'NO', message: 'no', exchange },
+  { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, exchange },
   { kind: 'duplicate', code: 'DUPLICATE', exchange },
   { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
 ]

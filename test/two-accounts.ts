@@ -74,7 +74,7 @@ const known = sql<object, { state: State; accountId: string | null; agentpayOrde
 
 type Says = Record<string, OrderReport['status'] | 'nothing'>
 const LATER: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: false },
+  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false },
   exchange: {},
 }
 type Asked = typeof ACCOUNT & { queryPolicy?: typeof TABLE }
@@ -91,7 +91,7 @@ type First = {
 
 /**
  * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account was adopted again.
- * `knows`: it lost only the outcome. `isLater`: "later" was answered, for which no connection vouches; the former account stays in
+ * `knows`: it lost only the outcome. `isLater`: "later" was answered, which no query has confirmed; the former account stays in
  * force. `says`: which accounts have the order, and in which state, or answer nothing; the others have none. `isNameless`: the
  * former account reports it without its number.
  * `isTold`: the outcome was published. `first`: the ledger knows only the first attempt, at the current account.

@@ -37,7 +37,7 @@ const judging = (other: Partial<Safeguards['decisions']>) => (): Partial<Safegua
   decisions: { ...decisions, ...other },
 })
 
-const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer', vouched: true } as const
+const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer' } as const
 /** In the dialects of these worlds it promises that the attempt is not paid. */
 const LATER = { ...REFUSED, kind: 'retry-later', code: 'TOO_FAST', balanceShort: false } as const
 

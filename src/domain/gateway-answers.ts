@@ -27,9 +27,8 @@ export type UnknownReason =
   | 'lease-ended'
 
 /**
- * The result of an apply call. Only `not-sent` proves that no byte of the request left. `vouched`: the answer came over a
- * connection in which nobody else can write. A refusal and a "later" name no order, so over any other connection they may be
- * signed answers to another order, put in place of the real one.
+ * The result of an apply call. Only `not-sent` proves that no byte of the request left. A refusal and a "later" name no order: they
+ * may answer another request, or the same one that a proxy sent twice.
  */
 export type ApplyAnswer =
   | { kind: 'not-sent'; reason: string; exchange: Exchange }
@@ -42,15 +41,8 @@ export type ApplyAnswer =
       unreadable?: readonly string[]
       exchange: Exchange
     }
-  | { kind: 'refused'; code: string; message: string; vouched: boolean; exchange: Exchange }
-  | {
-      kind: 'retry-later'
-      code: string
-      message: string
-      balanceShort: boolean
-      vouched: boolean
-      exchange: Exchange
-    }
+  | { kind: 'refused'; code: string; message: string; exchange: Exchange }
+  | { kind: 'retry-later'; code: string; message: string; balanceShort: boolean; exchange: Exchange }
   | { kind: 'duplicate'; code: string; exchange: Exchange }
   | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
 

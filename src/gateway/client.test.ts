@@ -69,23 +69,6 @@ test('sends a payout as the contract wants it: whole paise, BANK, the IFSC in a 
   })
 })
 
-test('vouches for a refusal, which names no order, only if nobody else can write into the connection', async (t) => {
-  const refusal = signedJson({ retCode: 'REFUSED', retMsg: 'closed' })
-  const { client, url } = await clientOf(t, refusal)
-  const settings = { mchId: '20001', key: KEY, dialect: DIALECT, connections: 1, clock }
-  process.env.http_proxy = url
-  t.after(() => delete process.env.http_proxy)
-  const elsewhere = createGatewayClient({ ...settings, baseUrl: 'http://gateway.invalid' })
-  t.after(() => elsewhere.close())
-  for (const [asked, vouched] of [
-    [client, true],
-    [elsewhere, false],
-  ] as const) {
-    const { exchange, ...answer } = await asked.apply(ORDER, free)
-    assert.deepEqual(answer, { kind: 'refused', code: 'REFUSED', message: 'closed', vouched })
-  }
-})
-
 test('sends no missing fields', async (t) => {
   const { client, only } = await clientOf(t, ACCEPTED)
   await client.apply({ ...ORDER, accountName: null, phoneNumber: null, payerEmail: null, remark: null }, free)

@@ -22,7 +22,7 @@ import { type QueryBy, queryParams, querySchema } from './calls/query.ts'
 import { readQueryAnswer } from './calls/query-answer.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { settingsHash } from './dialect/settings-hash.ts'
-import { type TlsFiles, vouches } from './transport/connections.ts'
+import type { TlsFiles } from './transport/connections.ts'
 import { type Belongs, createTransport } from './transport/transport.ts'
 import { exchangeOf, redactRequest } from './wire/exchange.ts'
 import { reqTimeIn } from './wire/req-time.ts'
@@ -80,7 +80,6 @@ export function createGatewayClient(
   const { mchId, key, dialect, connections, clock, tls = {} } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
   const transport = openTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
-  const vouched = vouches(origin)
   const whose = ownership()
   const formatReqTime = reqTimeIn(dialect.reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
@@ -131,7 +130,7 @@ export function createGatewayClient(
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
       const { answer, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return readApplyAnswer(answer, dialect.retCodes.apply, secrets, vouched, exchange)
+      return readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange)
     },
 
     async query(by) {

@@ -70,7 +70,6 @@ const refused: ApplyAnswer = {
   kind: 'refused',
   code: 'IFSC_INVALID',
   message: 'no such branch',
-  vouched: true,
   exchange,
 }
 const tooFast: ApplyAnswer = {
@@ -78,7 +77,6 @@ const tooFast: ApplyAnswer = {
   code: 'TOO_FAST',
   message: '',
   balanceShort: false,
-  vouched: true,
   exchange,
 }
 const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
@@ -140,10 +138,7 @@ describe('an answer to apply', () => {
 
   test('not sent, but an earlier attempt turns out to have an order: unknown, and never sent again', () => {
     const known = given('submitting', { attempt: 2, agentpayOrderId: 'AP1' })
-    for (const answer of [
-      { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
-      { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
-    ] as const) {
+    for (const answer of [notSent, tooFast]) {
       const after = moved(record(known, answer), 'unknown')
       assert.deepEqual([after.ready, after.agentpayOrderId, after.accountId], [false, 'AP1', known.accountId])
     }
@@ -182,29 +177,79 @@ describe('an answer to apply', () => {
     assert.equal(moved(decision, 'queued').reason, 'proved-absent')
   })
 
-  test('refused over a connection that does not vouch: unknown; payoutd asks, and the gateway’s report decides', () => {
-    const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
-    assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
-    const queried = (status: OrderReport['status']) =>
-      applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
-    moved(queried('success'), 'paid')
-    assert.equal(moved(queried('failed'), 'failed').reason, 'account closed')
-    assert.equal(moved(queried('processing'), 'processing').refusal, null)
-    const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
-    const absent = recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, TABLE, NOW + 5_000)
-    assert.equal(moved(absent, 'failed').reason, 'no such branch')
+  for (const [answer, reason] of [
+    [refused, 'refused'],
+    [tooFast, 'later'],
+  ] as const) {
+    test(`${answer.kind} names no order: unknown, and the gateway’s report decides`, () => {
+      const after = moved(record(given('submitting'), answer), 'unknown')
+      assert.deepEqual([after.reason, after.unknownSince, after.dueAt], [reason, NOW, NOW + 3_000])
+      const queried = (status: OrderReport['status']) =>
+        applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
+      moved(queried('success'), 'paid')
+      assert.equal(moved(queried('failed'), 'failed').reason, 'account closed')
+      assert.equal(moved(queried('processing'), 'processing').refusal, null)
+    })
+
+    test(`${answer.kind}, and the result had become unknown before: payoutd begins to ask anew`, () => {
+      const late = absorbed(record(given('unknown', { notFoundCount: 1 }), answer))
+      assert.deepEqual([late.reason, late.unknownSince, late.notFoundCount], [reason, NOW, 0])
+    })
+
+    test(`${answer.kind}, but the gateway has shown an order: that it is not found proves nothing`, () => {
+      for (const there of [{ orderShown: true }, { agentpayOrderId: 'AP1' }]) {
+        const after = moved(record(given('submitting', { attempt: 2, ...there }), answer), 'unknown')
+        const absent = (askedAt: number) =>
+          notFound({ ...after, notFoundCount: 1 }, askedAt, { isPresenceChecked: true })
+        absorbed(absent(NOW + 4_999))
+        assert.equal(moved(absent(NOW + 5_000), 'review').reason, 'not-found')
+      }
+    })
+  }
+
+  const notFound = (
+    payout: Payout,
+    askedAt: number,
+    {
+      isPresenceChecked = false,
+      queryPolicy = NO_RESEND,
+    }: { isPresenceChecked?: boolean; queryPolicy?: QueryPolicy } = {},
+  ) =>
+    attributed(
+      recordAbsence(payout, exchange, { askedAt, isPresenceChecked }, queryPolicy, askedAt),
+      'QUERY',
+      exchange,
+    )
+
+  test('refused, and one query after the first wait does not find it: failed, with the gateway’s reason', () => {
+    for (const [message, reason] of [
+      ['no such branch', 'no such branch'],
+      ['', 'IFSC_INVALID'],
+    ] as const) {
+      const after = moved(record(given('submitting'), { ...refused, message }), 'unknown')
+      assert.equal(absorbed(notFound(after, NOW + 2_999)).notFoundCount, 0)
+      const failed = moved(notFound(after, NOW + 3_000), 'failed')
+      assert.deepEqual([failed.reason, failed.unreported], [reason, true])
+    }
   })
 
-  test('"later" over a connection that does not vouch proves nothing: payoutd asks first, unless the gateway refuses duplicates', () => {
-    const unvouched = { ...tooFast, vouched: false }
-    const decided = recordApply(given('submitting'), 1, unvouched, NO_RESEND, NOW)
+  test('"later", and one query after the first wait does not find it: queued again, with a back-off', () => {
+    const after = moved(record(given('submitting', { attempt: 3 }), tooFast), 'unknown')
+    assert.equal(absorbed(notFound(after, NOW + 2_999)).notFoundCount, 0)
+    const again = moved(notFound(after, NOW + 3_000), 'queued')
     assert.deepEqual(
-      [moved(decided, 'unknown').reason, moved(decided, 'unknown').unknownSince],
-      ['TOO_FAST', NOW],
+      [again.reason, again.turnedAway, again.laterCodes, again.accountId, again.doubted],
+      ['TOO_FAST', true, 'TOO_FAST', null, false],
     )
-    absorbed(recordApply(given('unknown'), 1, unvouched, NO_RESEND, NOW))
-    const again = moved(record(given('submitting'), unvouched), 'queued')
-    assert.deepEqual([again.accountId, again.doubted], ['here', true])
+    assert.deepEqual([again.ready, again.dueAt], [false, NOW + 3_000 + 1_600])
+  })
+
+  test('after a refusal or a "later", settings that are not in force conclude nothing from "not found"', () => {
+    for (const answer of [refused, tooFast]) {
+      const after = moved(record(given('submitting'), answer), 'unknown')
+      const queryPolicy = inconclusive(TABLE)
+      absorbed(notFound(after, NOW + HOUR - 1, { queryPolicy, isPresenceChecked: true }))
+    }
   })
 
   test('an earlier attempt that was accepted after all replaces the resend', () => {
@@ -294,22 +339,14 @@ describe('an answer to apply', () => {
   })
 
   test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
-    for (const answer of [
-      { kind: 'not-sent', reason: 'dns', exchange },
-      { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
-    ] as const) {
-      const free = moved(record(given('submitting'), answer), 'queued')
-      assert.deepEqual([free.accountId, free.turnedAway], [null, answer.kind === 'retry-later'])
-      const doubted = given('submitting', { attempt: 2, doubted: true })
-      const after = moved(record(doubted, answer), 'queued')
+    const later = (payout: Payout) => notFound(moved(record(payout, tooFast), 'unknown'), NOW + 3_000)
+    const unsent = (payout: Payout) => record(payout, notSent)
+    for (const answer of [unsent, later]) {
+      const free = moved(answer(given('submitting')), 'queued')
+      assert.deepEqual([free.accountId, free.turnedAway], [null, answer === later])
+      const after = moved(answer(given('submitting', { attempt: 2, doubted: true })), 'queued')
       assert.deepEqual([after.accountId, after.doubted], ['here', true])
     }
-  })
-
-  test('refused: failed, with the gateway’s reason', () => {
-    assert.equal(moved(record(given('submitting'), refused), 'failed').reason, 'no such branch')
-    const mute = { ...refused, message: '' }
-    assert.equal(moved(record(given('submitting'), mute), 'failed').reason, 'IFSC_INVALID')
   })
 
   test('a timeout after the bytes left is unknown, never failed', () => {
@@ -321,24 +358,18 @@ describe('an answer to apply', () => {
     assert.equal(moved(record(given('submitting'), duplicate), 'unknown').reason, 'duplicate')
   })
 
-  for (const [name, answer, reason] of [
-    ['no byte left', notSent, 'ECONNREFUSED'],
-    ['retry later', tooFast, 'TOO_FAST'],
-  ] as const) {
-    test(`${name}: queued again under the same order number, after a back-off that grows`, () => {
-      const first = moved(record(given('submitting'), answer), 'queued')
-      assert.deepEqual([first.orderNo, first.ready, first.reason], ['PORDER1', false, reason])
-      const waits = [1, 2, 5, 9, 5_000].map((attempt) => {
-        const { dueAt } = moved(record(given('submitting', { attempt }), answer), 'queued')
-        return (dueAt as number) - NOW
-      })
-      assert.deepEqual(waits, [400, 800, 6_400, 60_000, 60_000])
+  test('no byte left: queued again under the same order number, after a back-off that grows', () => {
+    const first = moved(record(given('submitting'), notSent), 'queued')
+    assert.deepEqual([first.orderNo, first.ready, first.reason], ['PORDER1', false, 'ECONNREFUSED'])
+    const waits = [1, 2, 5, 9, 5_000].map((attempt) => {
+      const { dueAt } = moved(record(given('submitting', { attempt }), notSent), 'queued')
+      return (dueAt as number) - NOW
     })
-  }
+    assert.deepEqual(waits, [400, 800, 6_400, 60_000, 60_000])
+  })
 
   test('a late answer to an attempt whose lease ended still shows what happened', () => {
     moved(record(given('unknown'), accepted), 'processing')
-    moved(record(given('unknown'), refused), 'failed')
     moved(record(given('unknown'), notSent), 'queued')
     absorbed(record(given('unknown'), unknown))
     absorbed(record(given('unknown'), duplicate))
@@ -475,7 +506,6 @@ describe('an answer to apply', () => {
       code: 'TOO_FAST',
       message: '',
       balanceShort: false,
-      vouched: true,
       exchange,
     } as const
     const paid = given('paid', { attempt: 2 })
@@ -949,7 +979,13 @@ describe('a callback or a query result', () => {
     const noted = { by: 'asha', reason: 'the bank says so' }
     const failed: Record<string, Decision | { refused: unknown }> = {
       'a person': resolve(given('review'), { kind: 'failed' }, noted, NOW),
-      'a refusal': recordApply(given('submitting'), 1, refused, TABLE, NOW),
+      'a refusal': recordAbsence(
+        given('unknown', { reason: 'refused', refusal: 'closed' }),
+        exchange,
+        { askedAt: NOW, isPresenceChecked: false },
+        TABLE,
+        NOW,
+      ),
       'absence after a refusal': recordAbsence(
         given('unknown', { refusal: 'closed', notFoundCount: 1 }),
         exchange,
@@ -1287,7 +1323,9 @@ describe('a request to cancel', () => {
     })
 
     test('after a "later", and after a confirmed absence, a person decides', () => {
-      const later = moved(record(wanted('submitting'), tooFast), 'review')
+      const turnedAway = wanted('unknown', { reason: 'later', unknownSince: 0 })
+      const unproved = { askedAt: NOW, isPresenceChecked: false }
+      const later = moved(recordAbsence(turnedAway, exchange, unproved, TABLE, NOW), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
       const payout = wanted('unknown', { notFoundCount: TABLE.confirmations - 1, unknownSince: 0 })
       const query = { askedAt: NOW, isPresenceChecked: true }

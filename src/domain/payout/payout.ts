@@ -31,7 +31,7 @@ export type Payout = {
   turnedAway: boolean
   /** A person said that the gateway has no order of the attempts that raise the doubt. */
   absenceConfirmed: boolean
-  /** The retCodes, one on each line, of answers that payoutd took to mean that the attempt is not paid. Null: none. */
+  /** The retCodes, one on each line, the latest last, of answers that mean that the attempt is not paid. Null: none. */
   laterCodes: string | null
   /**
    * The gateway's reason for a refusal or failure that may be about only one attempt or another order. It becomes the

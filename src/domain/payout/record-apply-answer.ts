@@ -1,18 +1,20 @@
 import { unreadableFields } from '../anomaly-details.ts'
-import type { Exchange } from '../evidence.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
 import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import { ANOTHER_ORDER } from './apply-evidence.ts'
-import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
-import { withCode } from './send-again.ts'
-import { DOUBT, mayBePaidByAnother } from './several-orders.ts'
+import { afterUnpaid, withCode } from './send-again.ts'
+import { mayBePaidByAnother } from './several-orders.ts'
 import { endedUnpaid, isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
+
+/** Why a payout is unknown of which the gateway said that it refuses this attempt, or will not take it now. */
+export const REFUSED = 'refused'
+export const LATER = 'later'
 
 /**
  * What the answer to an apply call does to its payout. An answer counts only for the current attempt, and only while that is
@@ -88,20 +90,22 @@ function recorded(
         exchange,
       )
     case 'refused': {
-      const reason = answer.message || answer.code
-      if (payout.doubted || payout.orderShown || !answer.vouched)
-        return refusedInDoubt(payout, reason, exchange, queryPolicy, now)
-      return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
+      const refusal = answer.message || answer.code
+      const after = unconfirmed(payout, { reason: REFUSED, refusal }, queryPolicy, now)
+      return change(payout, after, 'APPLY', exchange)
     }
-    case 'not-sent':
-      return change(payout, sentAgain(payout, answer.reason, {}, queryPolicy, now), 'APPLY', exchange)
+    case 'not-sent': {
+      // The order that was shown belongs to an earlier attempt, so payoutd asks the gateway about it.
+      const isShown = knownId !== null || payout.orderShown
+      const after = isShown
+        ? notKnown(payout, answer.reason, queryPolicy, now)
+        : afterUnpaid(payout, { reason: answer.reason }, now)
+      return change(payout, after, 'APPLY', exchange)
+    }
     case 'retry-later': {
-      if (!answer.vouched && !queryPolicy.resendWhenAbsent)
-        return change(payout, notKnown(payout, answer.code, queryPolicy, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
-      // An unvouched answer may be to another order.
-      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && DOUBT) }
-      return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
+      const after = unconfirmed(payout, { reason: LATER, laterCodes }, queryPolicy, now)
+      return change(payout, after, 'APPLY', exchange)
     }
     case 'duplicate':
     case 'unknown': {
@@ -143,7 +147,7 @@ function contradiction(payout: Payout, attempt: number | null, answer: ApplyAnsw
   const { state, unreported } = payout
   const isThere = state === 'paid' || state === 'processing'
   if (answer.kind === 'refused') return isThere ? `was refused (${answer.code})` : null
-  if (answer.kind === 'retry-later' && answer.vouched && attempt === payout.attempt && isThere)
+  if (answer.kind === 'retry-later' && attempt === payout.attempt && isThere)
     return `was turned away (${answer.code})`
   if (!unreported && (state === 'failed' || !endedUnpaid(state))) return null
   return showsOrder(answer) ? inWords(answer) : null
@@ -164,44 +168,20 @@ function takenBy(
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
 
-/**
- * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,
- * it belongs to an earlier attempt with a late answer, so payoutd asks the gateway about it.
- */
-function sentAgain(
-  payout: Payout,
-  reason: string,
-  left: Pick<PayoutFields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
-  queryPolicy: QueryPolicy,
-  now: Instant,
-): Payout {
-  if (payout.agentpayOrderId !== null || payout.orderShown) return notKnown(payout, reason, queryPolicy, now)
-  const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
-  return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
-}
-
 function notKnown(payout: Payout, reason: string, queryPolicy: QueryPolicy, now: Instant): Payout {
   if (payout.state === 'unknown') return payout
   return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) })
 }
 
 /**
- * A refusal ends the attempt that it answers, but not an earlier one that may be alive, and it may be the answer to another
- * order. So payoutd asks the gateway before it publishes that the payout failed.
+ * A refusal and a "later" name no order: they may answer another request, or the second run of one that a proxy sent twice. So
+ * payoutd keeps what was said and asks the gateway, see `recordAbsence`.
  */
-function refusedInDoubt(
-  payout: Payout,
-  refusal: string,
-  exchange: Exchange,
-  queryPolicy: QueryPolicy,
-  now: Instant,
-): Decision {
-  const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
-  const after =
-    payout.state === 'unknown'
-      ? { ...payout, ...fields, notFoundCount: 0 }
-      : become(payout, 'unknown', fields)
-  return change(payout, after, 'APPLY', exchange)
+function unconfirmed(payout: Payout, said: PayoutFields, queryPolicy: QueryPolicy, now: Instant): Payout {
+  const fields = { ...said, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
+  return payout.state === 'unknown'
+    ? { ...payout, ...fields, notFoundCount: 0 }
+    : become(payout, 'unknown', fields)
 }
 
 /**
@@ -221,6 +201,3 @@ function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
   const fee = endedUnpaid(payout.state) ? null : (payout.fee ?? answer.fee)
   return { ...payout, agentpayOrderId: answer.agentpayOrderId, fee }
 }
-
-/** 0.4 s after the first attempt, doubling up to a minute. */
-const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** attempt)

@@ -10,6 +10,8 @@ import {
   type QueryPolicy,
 } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
+import { LATER, REFUSED } from './record-apply-answer.ts'
+import { afterUnpaid, lastCode } from './send-again.ts'
 import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
 
@@ -21,8 +23,8 @@ export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
  * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
- * them in a row confirm absence. If the gateway showed that it has or had the order, they can only mean that something is
- * wrong, so a person decides.
+ * them in a row confirm absence. Where the gateway had said that the attempt is not paid, one confirms that, after the first wait. If
+ * the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
@@ -36,14 +38,36 @@ export function recordAbsence(
     const after = answered(payout, { askedAt, counts })
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
-  const after = nothingAlive(payout, { askedAt, counts: isPresenceChecked }, queryPolicy, now)
-  return change(payout, after ?? confirmedAbsent(payout, queryPolicy), 'QUERY', exchange)
+  const isConfirming = awaitsConfirmation(payout)
+  const after = nothingAlive(
+    payout,
+    { askedAt, counts: isPresenceChecked || isConfirming },
+    isConfirming ? confirming(queryPolicy) : queryPolicy,
+    now,
+  )
+  return change(payout, after ?? confirmedAbsent(payout, queryPolicy, now), 'QUERY', exchange)
 }
 
-function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
+/**
+ * Whether the gateway said of the latest attempt that it is not paid, and only a query can tell whether that was about this attempt.
+ * A refusal says nothing about an earlier one, which may be alive.
+ */
+const awaitsConfirmation = ({ reason, doubted, orderShown, agentpayOrderId }: Payout): boolean =>
+  !orderShown && agentpayOrderId === null && (reason === LATER || (reason === REFUSED && !doubted))
+
+/** Where a query only confirms what the gateway said. */
+const confirming = (queryPolicy: QueryPolicy): QueryPolicy =>
+  isConclusive(queryPolicy)
+    ? { ...queryPolicy, graceMs: queryPolicy.queryAfterMs[0] as number, confirmations: 1 }
+    : queryPolicy
+
+function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
   if (!neverThere) return become(payout, 'review', { reason: NOT_FOUND })
-  if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
+  if (payout.reason === LATER)
+    return afterUnpaid(payout, { reason: lastCode(payout) ?? LATER, turnedAway: true }, now)
+  if (!queryPolicy.resendWhenAbsent && !awaitsConfirmation(payout))
+    return become(payout, 'review', { reason: 'proved-absent' })
   // No order of it is alive, and the gateway would refuse it again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
   return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })

@@ -1,4 +1,7 @@
+import type { Instant } from '../instant.ts'
+import { queueAgain } from './cancel.ts'
 import type { Payout } from './payout.ts'
+import type { PayoutFields } from './transition.ts'
 
 /** The promises of a gateway, from its dialect, on which payoutd sends a payout again. */
 export type GatewayPromises = {
@@ -28,10 +31,29 @@ export function withdrawnPromise(payout: SentAgain, promises: GatewayPromises): 
 export const withdrawnCode = (
   { laterCodes }: Pick<Payout, 'laterCodes'>,
   { notPaidCodes }: Pick<GatewayPromises, 'notPaidCodes'>,
-): string | null => laterCodes?.split('\n').find((code) => !notPaidCodes.includes(code)) ?? null
+): string | null => codesIn(laterCodes).find((code) => !notPaidCodes.includes(code)) ?? null
 
-/** Adds one code to `laterCodes`. */
-export function withCode(laterCodes: string | null, code: string): string {
-  if (laterCodes === null) return code
-  return laterCodes.split('\n').includes(code) ? laterCodes : `${laterCodes}\n${code}`
-}
+/** The same payout after an attempt that is not paid: it waits to be sent again, and nothing of that attempt is alive at its account. */
+export const afterUnpaid = (
+  payout: Payout,
+  fields: PayoutFields & { reason: string },
+  now: Instant,
+): Payout =>
+  queueAgain(payout, {
+    ...fields,
+    accountId: payout.doubted ? payout.accountId : null,
+    dueAt: now + backOffMs(payout.attempt),
+  })
+
+/** 0.4 s after the first attempt, doubling up to a minute. */
+const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** attempt)
+
+/** `laterCodes` with this code as the last. */
+export const withCode = (laterCodes: string | null, code: string): string =>
+  [...codesIn(laterCodes).filter((each) => each !== code), code].join('\n')
+
+/** The code of the latest "later"; undefined: there was none. */
+export const lastCode = ({ laterCodes }: Pick<Payout, 'laterCodes'>): string | undefined =>
+  codesIn(laterCodes).at(-1)
+
+const codesIn = (laterCodes: string | null): string[] => laterCodes?.split('\n') ?? []

@@ -1,7 +1,7 @@
 import type { EvidenceSource } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from './cancel.ts'
-import { askedInVain, askedSoon, isAskedAbout, nextQueryAt, type QueryPolicy } from './next-query.ts'
+import { askedInVain, askedSoon, isAskedAbout, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become } from './transition.ts'
 
@@ -33,13 +33,8 @@ function failureKept(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {
-  if (isAskedAbout(payout)) {
-    const asked =
-      source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
-    return { ...asked, refusal }
-  }
-  // The answer to an apply ends the attempt, not the payout.
-  if (source !== 'APPLY' || payout.state !== 'submitting') return payout
-  const dueAt = nextQueryAt(0, queryPolicy, now)
-  return become(payout, 'unknown', { reason: 'refused', refusal, unknownSince: now, dueAt })
+  if (!isAskedAbout(payout)) return payout
+  const asked =
+    source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
+  return { ...asked, refusal }
 }

@@ -9,9 +9,9 @@ import { bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 
 /** The short form of one result: its kind and its explanation. */
-function answer(sent: SentRequest, dialect: Dialect = DIALECT, vouched = true) {
+function answer(sent: SentRequest, dialect: Dialect = DIALECT) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
-  return readApplyAnswer(answer, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
+  return readApplyAnswer(answer, dialect.retCodes.apply, bankDetails(ORDER), {})
 }
 const inShort = (sent: SentRequest, dialect?: Dialect) => {
   const result = answer(sent, dialect)
@@ -119,18 +119,16 @@ test('a fee that is not a whole number of paise is null', () => {
 })
 
 test('a signed code means what its list says', () => {
-  const says = (retCode: string, vouched?: boolean) => {
+  const says = (retCode: string) => {
     const sent = answered(signedJson({ retCode, retMsg: 'try 50100123456789 later' }))
-    const { exchange, ...rest } = answer(sent, DIALECT, vouched)
+    const { exchange, ...rest } = answer(sent)
     return rest
   }
   const message = 'try •••• later'
-  for (const vouched of [true, false]) {
-    assert.deepEqual(says('REFUSED', vouched), { kind: 'refused', code: 'REFUSED', message, vouched })
-    const later = { kind: 'retry-later', message, vouched }
-    assert.deepEqual(says('TOO_FAST', vouched), { ...later, code: 'TOO_FAST', balanceShort: false })
-    assert.deepEqual(says('BALANCE_SHORT', vouched), { ...later, code: 'BALANCE_SHORT', balanceShort: true })
-  }
+  assert.deepEqual(says('REFUSED'), { kind: 'refused', code: 'REFUSED', message })
+  const later = { kind: 'retry-later', message }
+  assert.deepEqual(says('TOO_FAST'), { ...later, code: 'TOO_FAST', balanceShort: false })
+  assert.deepEqual(says('BALANCE_SHORT'), { ...later, code: 'BALANCE_SHORT', balanceShort: true })
   assert.deepEqual(says('DUPLICATE_ORDER'), { kind: 'duplicate', code: 'DUPLICATE_ORDER' })
 })
 

@@ -7,13 +7,12 @@ import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 /**
  * The result of an apply call (docs/design.md, "What an answer means"). An accepted answer proves only that the gateway has the
  * order: it carries neither order number nor amount. A code in none of the dialect's lists is unknown. `secrets` are the payout's
- * bank details, kept out of the message; `vouched` is a property of the connection (see ApplyAnswer).
+ * bank details, kept out of the message.
  */
 export function readApplyAnswer(
   answer: VerifiedAnswer,
   codes: Dialect['retCodes']['apply'],
   secrets: readonly string[],
-  vouched: boolean,
   exchange: Exchange,
 ): ApplyAnswer {
   switch (answer.kind) {
@@ -24,7 +23,7 @@ export function readApplyAnswer(
     case 'answer':
       return answer.retCode === 'SUCCESS'
         ? readSuccess(answer.fields, exchange)
-        : readFailure(answer.retCode, answer.fields, codes, secrets, vouched, exchange)
+        : readFailure(answer.retCode, answer.fields, codes, secrets, exchange)
   }
 }
 
@@ -42,15 +41,14 @@ function readFailure(
   fields: AnswerFields,
   codes: Dialect['retCodes']['apply'],
   secrets: readonly string[],
-  vouched: boolean,
   exchange: Exchange,
 ): ApplyAnswer {
   if (codes.duplicate.includes(code)) return { kind: 'duplicate', code, exchange }
   const message = readMessage(fields.get('retMsg') || fields.get('errorMessage'), secrets) ?? ''
-  if (codes.refused.includes(code)) return { kind: 'refused', code, message, vouched, exchange }
+  if (codes.refused.includes(code)) return { kind: 'refused', code, message, exchange }
   if (codes.retryLater.includes(code)) {
     const balanceShort = codes.balanceShort.includes(code)
-    return { kind: 'retry-later', code, message, balanceShort, vouched, exchange }
+    return { kind: 'retry-later', code, message, balanceShort, exchange }
   }
   return { kind: 'unknown', reason: 'unlisted-code', exchange }
 }

@@ -17,10 +17,7 @@ export type TlsFiles = {
 const MAX_ANSWER_BYTES = 64 * 1024
 /** As in Go's programs: a proxy is for hosts outside this machine, whatever the variables say. */
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/
-const isLoopback = (origin: string): boolean => LOOPBACK.test(new URL(origin).hostname)
-
-/** Whether only the gateway can write what `origin` sends: nobody on the way can substitute the answer to another request. */
-export const vouches = (origin: string): boolean => origin.startsWith('https:') || isLoopback(origin)
+export const isLoopback = (origin: string): boolean => LOOPBACK.test(new URL(origin).hostname)
 
 /**
  * Kept-alive connections to `origin`, at most `connections`, each with one request at a time. They use the proxy in HTTPS_PROXY
@@ -67,7 +64,7 @@ function readTlsFiles({ caFile, certFile, keyFile }: TlsFiles): TlsOptions {
     throw new Error('tls: certFile and keyFile go together')
   }
   return {
-    // Overrides NODE_TLS_REJECT_UNAUTHORIZED: TLS to an unverified host vouches for nothing.
+    // Overrides NODE_TLS_REJECT_UNAUTHORIZED: TLS to an unverified host proves nothing.
     rejectUnauthorized: true,
     ...(caFile !== undefined && { ca: readFileSync(caFile) }),
     ...(certFile !== undefined && { cert: readFileSync(certFile) }),

@@ -7,6 +7,7 @@ import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { words } from '../../domain/mask.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
+import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
 import { RESENT } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { END_PUBLISHED } from '../../domain/restore/published-otherwise.ts'
@@ -17,7 +18,7 @@ import { resolvePayout } from '../resolve-payout.ts'
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
 const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '' },
-  ...{ balanceShort: false, vouched: true, exchange: {} },
+  ...{ balanceShort: false, exchange: {} },
 }
 
 const kept = sql<object, { state: string; version: number; accountId: string | null }>`
@@ -72,7 +73,14 @@ async function world(t: TestContext) {
         },
         ledger,
       ),
-    toldLater: () => decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, TABLE, now)),
+    /** And the gateway has no order of it. */
+    async toldLater() {
+      await decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, TABLE, now))
+      const isPresenceChecked = false
+      await decided(ledger, 'p', (payout, now) =>
+        recordAbsence(payout, {}, { askedAt: now + 60_000, isPresenceChecked }, TABLE, now),
+      )
+    },
     sentAgain: () =>
       decided(ledger, 'p', (payout) => {
         const sent = become(payout, 'submitting', { attempt: 2, dueAt: payout.deadline })
@@ -226,7 +234,7 @@ describe('a ledger that was set back twice before anybody ran the recovery', () 
     })
     await recover()
     const after = await lost.now()
-    assert.deepEqual(after, ['review 5 2'])
+    assert.deepEqual(after, ['review 6 2'])
     await recover()
     assert.deepEqual(await lost.now(), after)
   })

@@ -10,7 +10,7 @@ import { type Paise, paise } from '../../domain/money.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../../stages/outcomes/outcomes.ts'
-import { acceptedAs, REFUSED, reported, setBackLedger, TIMEOUT } from './set-back.fixture.ts'
+import { acceptedAs, reported, setBackLedger, TIMEOUT } from './set-back.fixture.ts'
 
 const lockOther = sql<object>`select from payouts where payout_id = 'other' for update`
 const times = sql<object, { publishedAt: Instant; paidAt: Instant | null }>`
@@ -82,7 +82,7 @@ for (const seconds of [5, 3_600])
     await lost.restoreBackUp()
     const before = systemClock.now()
     await lost.wave()
-    await lost.say(REFUSED)
+    await lost.refuse()
     assert.ok((await lost.db.run(times, {})).every(({ publishedAt }) => publishedAt <= systemClock.now()))
     assert.ok(((await lost.sentAt()) ?? 0) >= before)
     await lost.recover(ABSENT)

@@ -159,7 +159,13 @@ async function decidedByPerson({ step }: World, resolution: Resolution): Promise
   })
 }
 
-const REFUSED = { kind: 'refused', code: 'LIMIT', message: 'day limit', vouched: true, exchange: {} } as const
+/** The gateway says that the attempt is not paid, and has no order of it. */
+async function unpaid({ step }: World, code: string, kind: 'refused' | 'retry-later'): Promise<void> {
+  const answer = { kind, code, message: 'day limit', balanceShort: false, exchange: {} }
+  await step((p, now) => DECISIONS.recordApply(p, p.attempt, answer, TABLE, now))
+  const asked = { isPresenceChecked: false }
+  await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, TABLE, now))
+}
 
 const ENDS: [
   name: string,
@@ -180,11 +186,11 @@ const ENDS: [
   ],
   [
     'the gateway refused it',
-    async ({ step }) => {
-      await step(submit)
-      await step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
+    async (world) => {
+      await world.step(submit)
+      await unpaid(world, 'LIMIT', 'refused')
     },
-    { state: 'failed', version: 3, attempt: 1, utr: null },
+    { state: 'failed', version: 4, attempt: 1, utr: null },
   ],
   [
     'a person called it failed',
@@ -336,13 +342,12 @@ test('an end that was read back happened at the time at which it was published',
 })
 
 test('a payout that was in review because of a request to cancel is not sent once more', async (t) => {
-  const later = { ...REFUSED, kind: 'retry-later', balanceShort: false } as const
   const lost = await world(t)
   await lost.step(submit)
   await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
-  await lost.step((p, now) => DECISIONS.recordApply(p, 1, later, TABLE, now))
+  await unpaid(lost, 'TOO_FAST', 'retry-later')
   await lost.recover(await lost.restore())
-  assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
+  assert.deepEqual(await lost.now(), { state: 'review', version: 5, attempt: 1, utr: null })
   assert.deepEqual(await lost.wave(), [])
   assert.deepEqual(await brokenVersions(lost.ledger), [])
 })
@@ -406,17 +411,19 @@ test('a payout that waits again, was published as sent and is not at the gateway
 test('a payout that was sent again, and of whose lost attempt an end was published under its version, is published in review, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
-  await lost.step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
+  await unpaid(lost, 'LIMIT', 'refused')
   const published = await lost.restore()
   await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
   await lost.recover(published)
-  assert.deepEqual(await lost.now(), { state: 'review', version: 5, attempt: 2, utr: null })
+  assert.deepEqual(await lost.now(), { state: 'review', version: 6, attempt: 2, utr: null })
   assert.deepEqual(await lost.published(), [
     'PayoutEvent v2',
     'PayoutEvent v3',
     'PayoutEvent v4',
     'PayoutEvent v5',
+    'PayoutEvent v6',
   ])
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
@@ -453,12 +460,9 @@ describe('a payout that was cancelled while fenced, but published as sent, goes 
   for (const resendWhenAbsent of [true, false]) {
     test(`and the recovery ends${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
       const lost = await world(t)
-      const later = { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false } as const
-      for (const attempt of [1, 2]) {
+      for (const _ of [1, 2]) {
         await lost.step(submit)
-        await lost.step((p, now) =>
-          DECISIONS.recordApply(p, attempt, { ...later, vouched: true, exchange: {} }, TABLE, now),
-        )
+        await unpaid(lost, 'TOO_FAST', 'retry-later')
       }
       const published = await lost.restore()
       await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)

@@ -14,11 +14,9 @@ import {
   AP2,
   acceptedAs,
   exchange,
-  LATER,
   makeReady,
   monthsPass,
   NOT_SENT,
-  REFUSED,
   reported,
   type SetBack,
   setBackLedger,
@@ -34,7 +32,7 @@ const ORDERS = [
 ] as const
 
 for (const [end, fail] of [
-  ['failed', async ({ say }: SetBack) => say(REFUSED)],
+  ['failed', async ({ refuse }: SetBack) => refuse()],
   ['cancelled', async ({ say, cancel }: SetBack) => say(NOT_SENT).then(cancel)],
 ] as const)
   test(`a payout that was published as ${end} and sent since under the same version is paid once the gateway says so, and a second recovery changes nothing`, async (t) => {
@@ -52,7 +50,7 @@ for (const [end, fail] of [
   })
 
 for (const [how, lostAnswer, since] of [
-  ['refused', TIMEOUT, ({ say }: SetBack) => say(REFUSED)],
+  ['refused', TIMEOUT, ({ refuse }: SetBack) => refuse()],
   ['not sent, and then cancelled', TIMEOUT, ({ say, cancel }: SetBack) => say(NOT_SENT).then(cancel)],
   [
     'reported as failed',
@@ -186,14 +184,14 @@ test('a second recovery counts no lost attempt twice, but another one that was s
 })
 
 for (const [how, state, finish] of [
-  ['is under way', 'submitting 14 7', async () => undefined],
-  ['has failed', 'failed 15 7', ({ say }: SetBack) => say(REFUSED)],
+  ['is under way', 'submitting 20 7', async () => undefined],
+  ['has failed', 'failed 22 7', ({ refuse }: SetBack) => refuse()],
 ] as const)
   test(`a ledger that lost nothing lacks none of the submissions that it published: the payout ${how}`, async (t) => {
     const lost = await setBackLedger(t)
     await lost.sendAs2()
     for (let attempt = 2; attempt <= 7; attempt++) {
-      await lost.say(LATER)
+      await lost.turnAway()
       await lost.sendAgain()
     }
     await finish(lost)
@@ -209,7 +207,7 @@ for (const [order, isOwnFirst] of ORDERS) {
     await lost.lose()
     if (isOwnFirst) lost.publishOwnFirst()
     await lost.sendAs2()
-    await lost.say(REFUSED)
+    await lost.refuse()
     await lost.recover(ABSENT)
     assert.deepEqual(await lost.state(), ['review', 'end-published'])
     assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
@@ -220,7 +218,7 @@ for (const [order, isOwnFirst] of ORDERS) {
   test(`a payout that is under way, and whose own story was published ${order} the failure of a lost attempt, goes to a person and is paid once the gateway says so`, async (t) => {
     const lost = await setBackLedger(t)
     await lost.sendAs2()
-    await lost.say(REFUSED)
+    await lost.refuse()
     await lost.lose()
     if (isOwnFirst) lost.publishOwnFirst()
     await lost.sendAs2()
@@ -286,15 +284,18 @@ for (const [when, state, recoverAndFail] of [
     assert.deepEqual(await lost.state(), ['paid', null])
   })
 
-for (const [first, second] of [
-  [REFUSED, acceptedAs('AP1')],
-  [acceptedAs('AP1'), REFUSED],
+const accept = ({ say }: SetBack) => say(acceptedAs('AP1'))
+const refuse = (lost: SetBack) => lost.refuse()
+
+for (const [how, answers] of [
+  ['refused and accepted', [refuse, accept]],
+  ['accepted and refused', [accept, refuse]],
 ] as const)
-  test(`a payout that two lost ledgers sent under one version, ${first.kind} and ${second.kind}, is neither failed nor sent when its command comes after the recovery`, async (t) => {
+  test(`a payout that two lost ledgers sent under one version, ${how}, is neither failed nor sent when its command comes after the recovery`, async (t) => {
     const lost = await setBackLedger(t)
-    for (const answer of [first, second]) {
+    for (const answer of answers) {
       await lost.sendAs2()
-      await lost.say(answer)
+      await answer(lost)
       await lost.lose()
     }
     await lost.recover(ABSENT)
@@ -311,7 +312,7 @@ for (const kept of ['the result', 'the result and the last event'] as const)
     const lost = await setBackLedger(t)
     const { events, results } = lost.ledger.topics
     await lost.sendAs2()
-    await lost.say(REFUSED)
+    await lost.refuse()
     await lost.lose(
       (message, _at, all) =>
         message.topic === results ||
@@ -326,13 +327,13 @@ for (const kept of ['the result', 'the result and the last event'] as const)
 
 test('a payout that failed is a person’s again if one of two lost ledgers has an order under way, and the other one failed it', async (t) => {
   const lost = await setBackLedger(t)
-  for (const answer of [acceptedAs('AP1'), REFUSED]) {
+  for (const answer of [accept, refuse]) {
     await lost.sendAs2()
-    await lost.say(answer)
+    await answer(lost)
     await lost.lose()
   }
   await lost.sendAs2()
-  await lost.say(REFUSED)
+  await lost.refuse()
   await lost.recover(UNDER_WAY)
   assert.deepEqual(await lost.state(), ['review', 'end-published'])
 })
@@ -462,7 +463,7 @@ for (const [what, hear] of [
 test('a payout whose history has lost its beginning, and that was sent under the version of a lost attempt, goes to a person and is paid once the gateway says so', async (t) => {
   const lost = await setBackLedger(t)
   await lost.sendAs2()
-  await lost.say(REFUSED)
+  await lost.refuse()
   await lost.lose()
   await lost.sendAs2()
   await lost.db.run(monthsPass, {})

@@ -25,11 +25,10 @@ export const REFUSED: ApplyAnswer = {
   kind: 'refused',
   code: 'LIMIT',
   message: 'day limit',
-  vouched: true,
   exchange,
 }
 export const LATER: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: true, exchange },
+  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, exchange },
 }
 export const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
   ...{ kind: 'accepted', agentpayOrderId, fee: null, status: 'processing', exchange },
@@ -99,8 +98,24 @@ export async function setBackLedger(t: TestContext) {
     const own = await lost.published()
     return isOwnFirst ? [...own, ...published] : [...published, ...own]
   }
+  const say = (answer: ApplyAnswer, queryPolicy: QueryPolicy = PROMISING) =>
+    decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, queryPolicy, now))
+  const sayAbsent = (afterMs = 0) =>
+    decided(ledger, 'p', (payout, now) => {
+      const asked = { askedAt: now + afterMs, isPresenceChecked: true }
+      return recordAbsence(payout, {}, asked, PROMISING, now)
+    })
+  const sayUnpaid = async (answer: ApplyAnswer) => {
+    await say(answer)
+    await sayAbsent(PROMISING.queryAfterMs[0])
+  }
   return {
     ...lost,
+    ...{ say, sayAbsent },
+    /** The gateway refuses it, and has no order of it. */
+    refuse: () => sayUnpaid(REFUSED),
+    /** The gateway says "later", and has no order of it. */
+    turnAway: () => sayUnpaid(LATER),
     /** It reads the command of `p` (again), and sends it as version 2. */
     async sendAs2(account = ACCOUNT) {
       await lost.read()
@@ -111,13 +126,7 @@ export async function setBackLedger(t: TestContext) {
       await db.run(makeReady, {})
       assert.equal((await lost.wave()).length, 1)
     },
-    say: (answer: ApplyAnswer, queryPolicy: QueryPolicy = PROMISING) =>
-      decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, queryPolicy, now)),
     sentAt: async () => (await db.run(sentAt, {}))[0]?.at,
-    sayAbsent: () =>
-      decided(ledger, 'p', (payout, now) =>
-        recordAbsence(payout, {}, { askedAt: now, isPresenceChecked: true }, PROMISING, now),
-      ),
     cancel: () => cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger),
     /** The ledger loses all; Kafka keeps what `isKept` says. */
     async lose(isKept: (message: WrittenMessage, at: number, all: WrittenMessage[]) => boolean = () => true) {

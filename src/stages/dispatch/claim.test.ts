@@ -388,7 +388,7 @@ describe('an answer', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('"balance short" queues the payout again and voids the balance', async (t) => {
+  test('"balance short" leaves the payout to a query, and voids the balance', async (t) => {
     const { ledger, options } = await ready(t, 1)
     await claim(ledger, options())
     const short: ApplyAnswer = {
@@ -396,7 +396,6 @@ describe('an answer', () => {
       code: 'BALANCE_SHORT',
       message: '',
       balanceShort: true,
-      vouched: true,
       exchange,
     }
     await recordAnswers([await outcome(ledger, 'p000', short)], {
@@ -407,7 +406,7 @@ describe('an answer', () => {
     })
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
-      [['queued', false]],
+      [['unknown', false]],
     )
     assert.equal((await ledger.db.run(funds, {}))[0]?.available, null)
   })

@@ -63,10 +63,9 @@ const short: ApplyAnswer = {
   code: 'BALANCE_SHORT',
   message: '',
   balanceShort: true,
-  vouched: true,
   exchange,
 }
-const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: '', vouched: true, exchange }
+const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: '', exchange }
 const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
 
 describe('how many may leave', () => {

@@ -18,7 +18,7 @@ const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const refused: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
 const tooFast: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
+  ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
 }
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
 const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
@@ -112,16 +112,16 @@ const addSettings = sql<object>`
 const beside = sql<{ doubted: boolean }>`update payouts set account_id = null, doubted = ${'doubted'}`
 const accounts = sql<object, { accountId: string | null }>`select account_id from payouts`
 
-test('a refusal read by settings that are no longer in force ends nothing, and payoutd asks the gateway', async (t) => {
+test('a refusal read by settings that are no longer in force means nothing, and payoutd asks the gateway', async (t) => {
   const { ledger, answer } = await onTheWire(t)
   await ledger.db.run(upsertMerchant, {
     merchantId: 'acme',
     settingsHash: 'adopted meanwhile',
     feeEstimate: 0n,
   })
-  await answer({ kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', vouched: true, exchange })
+  await answer({ kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', exchange })
   const [payout] = await payoutsOf(ledger)
-  assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'refused'])
+  assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'unlisted-code'])
 })
 
 for (const [doubted, accountId] of [

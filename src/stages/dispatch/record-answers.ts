@@ -106,11 +106,11 @@ export async function recordAnswers(
 }
 
 /**
- * What counts of an answer that was read by settings that are no longer in force. A refusal would end a payout, so payoutd asks
- * the gateway first; the next claim checks a "later" again.
+ * What counts of an answer that was read by settings that are no longer in force: they may be wrong about which codes are refusals.
+ * The next claim checks a "later" again.
  */
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
-  answer.kind === 'refused' ? { ...answer, vouched: false } : answer
+  answer.kind === 'refused' ? { kind: 'unknown', reason: 'unlisted-code', exchange: answer.exchange } : answer
 
 /**
  * A lost attempt, whose account nobody knows, may have another order than the known one; without a number it may be that of the

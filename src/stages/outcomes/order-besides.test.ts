@@ -34,9 +34,8 @@ const THERE = 'there'
 const amount = paise(10_000n)
 const exchange = {}
 const LATER: ApplyAnswer = {
-  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, vouched: true, exchange },
+  ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false, exchange },
 }
-const NOT_VOUCHED: ApplyAnswer = { ...LATER, vouched: false }
 const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const TIMEOUT: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
 const acceptedAs = (agentpayOrderId: string): ApplyAnswer => ({
@@ -135,6 +134,18 @@ async function world(t: TestContext) {
         ],
         deps,
       ),
+    /** The gateway does not find it, once the first wait is over. */
+    absent: () =>
+      applyEvidenceBatch(
+        [
+          {
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+            answer: { kind: 'not-found', exchange },
+            ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
+          },
+        ],
+        deps,
+      ),
     /** Without naming anybody. */
     async resend() {
       const terms = { ...ACCOUNT, ...ACCOUNT.promises, deadlineMs: 60_000 }
@@ -164,9 +175,10 @@ async function world(t: TestContext) {
 
 for (const status of ['processing', 'failed'] as const)
   test(`after a "later" here, an account where no attempt was made reports ${status}: the ledger lost one, and the merchant is fenced`, async (t) => {
-    const { send, answer, callback, fenced, state, known } = await world(t)
+    const { send, answer, absent, callback, fenced, state, known } = await world(t)
     await send()
     await answer(1, LATER)
+    await absent()
     await callback(status, { agentpayOrderId: 'AP9' }, THERE)
     assert.deepEqual(await fenced(), ['acme'])
     assert.deepEqual(await state(), ['review', 'never-sent'])
@@ -243,9 +255,10 @@ test('the number of an order at another account is not taken for that of the lat
 })
 
 test('an order that a callback names before the next attempt is answered may be another, so the failure of that attempt ends nothing', async (t) => {
-  const { send, answer, callback, query, state, results } = await world(t)
+  const { send, answer, absent, callback, query, state, results } = await world(t)
   await send()
   await answer(1, LATER)
+  await absent()
   await send()
   await callback('processing', { agentpayOrderId: 'AP1' })
   await answer(2, acceptedAs('AP2'))
@@ -336,9 +349,10 @@ for (const [where, accountId, setUp] of [
   ['that may be alive at any account', null, mayBeAnywhere],
 ] as const)
   test(`a late answer of an earlier attempt there does not name the only account of a waiting payout ${where}`, async (t) => {
-    const { db, send, answer, callback, state, known, results } = await world(t)
+    const { db, send, answer, absent, callback, state, known, results } = await world(t)
     await send()
-    await answer(1, NOT_VOUCHED)
+    await answer(1, TIMEOUT)
+    await absent()
     await db.run(addAttemptThere, {})
     if (setUp) await db.run(setUp, {})
     await answer(0, acceptedAs('AP9'))
@@ -351,9 +365,10 @@ for (const [where, accountId, setUp] of [
   })
 
 test('a late acceptance of an attempt that a recovery put back is an order besides, so the failure of the known attempt ends nothing', async (t) => {
-  const { db, send, answer, callback, state, known, results } = await world(t)
+  const { db, send, answer, absent, callback, state, known, results } = await world(t)
   await send()
-  await answer(1, NOT_VOUCHED)
+  await answer(1, TIMEOUT)
+  await absent()
   await db.run(putBackAttempt, {})
   await answer(0, acceptedAs('AP9'))
   assert.deepEqual(await state(), ['review', 'order-shown'])
