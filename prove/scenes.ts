@@ -101,6 +101,20 @@ export const crashAfterForgetting = crashesAt('killed right after published mess
   name: 'forget published',
 })
 
+/** As when a proxy sends a request twice and passes on the second answer. */
+export const deniedApplies: Scene = {
+  name: 'the gateway takes applies and answers that it refuses them, or "later", and pays twice',
+  play: (bench, without) =>
+    // No callback comes before a query.
+    inWorld(bench, { sandbox: { settleMs: 6_000 } }, async (world) => {
+      await start(world, without)
+      const denied = (retCode: string) => ({ fault: 'denied', operation: 'apply', next: 4, retCode })
+      await setFaults(world, [denied('IFSC_INVALID'), denied('TOO_FAST')])
+      await world.ask(20, [MIX.usual], ONE)
+      return 8
+    }),
+}
+
 /** Callbacks with another amount, with one status and then the other, or not from the gateway. */
 export const falseCallbacks: Scene = {
   name: 'callbacks that name another amount, contradict an end, or are forged',

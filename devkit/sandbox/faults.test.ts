@@ -77,6 +77,14 @@ test('the answer to a struck call, and whether its order is accepted anyway', as
   assert.ok(performance.now() - begun >= 299)
 })
 
+test('a denied apply has made its order, and the signed answer says otherwise', async (t) => {
+  const { fault, merchant } = await start(t)
+  await fault({ fault: 'denied', operation: 'apply', next: 1, retCode: 'TOO_FAST' })
+  const { fields, signedWell } = await merchant.apply({ mchOrderNo: 'ORDER1' })
+  assert.deepEqual([fields.retCode, signedWell], ['TOO_FAST', true])
+  assert.equal((await merchant.query('ORDER1')).fields.retCode, 'SUCCESS')
+})
+
 test('"not found" skips the orders listed as exceptions', async (t) => {
   const { fault, merchant } = await start(t)
   for (const mchOrderNo of ['ORDER1', 'ORDER2']) await merchant.apply({ mchOrderNo })

@@ -54,6 +54,12 @@ export const faultJson = z
       /** Order numbers, of either side, that are found anyway. */
       except: z.array(z.string()).max(10_000).default([]),
     }),
+    z.strictObject({
+      fault: z.literal('denied'),
+      ...on,
+      operation: z.literal('apply'),
+      retCode: z.string().regex(/^\w{1,32}$/),
+    }),
     z.strictObject({ fault: z.literal('contradictory'), ...on, operation: z.literal('queryPayout') }),
     z.strictObject({ fault: z.literal('lost-callback'), ...callback }),
     z.strictObject({ fault: z.literal('duplicate-callback'), ...callback }),

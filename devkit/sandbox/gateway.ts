@@ -129,6 +129,8 @@ function struckBy(fault: Fault, said: Said): Said {
       return { ...said, fields: withTimeOff(said.fields, fault.shiftMs) }
     case 'contradictory':
       return { ...said, fields: otherEnd(said.fields) }
+    case 'denied':
+      return refuse({ retCode: fault.retCode, retMsg: 'the request came a second time' })
     default:
       return { fields: said.fields, responseMode: responseModeOf(fault) }
   }
@@ -136,7 +138,7 @@ function struckBy(fault: Fault, said: Said): Said {
 
 /** How the sandbox answers a call that this fault strikes. */
 function responseModeOf(
-  fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>,
+  fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' | 'denied' }>,
 ): ResponseMode {
   switch (fault.fault) {
     case 'delay':

@@ -49,6 +49,8 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'unknown is unknown': scenes.crashUnderWay,
   'unknown is not sent again': scenes.crashUnderWay,
   'a duplicate is no refusal': scenes.notFoundForTooLong,
+  'a refusal is confirmed': scenes.deniedApplies,
+  '"later" is confirmed': scenes.deniedApplies,
   'an ended lease is unknown': scenes.crashBeforeAnswers,
 }
 

@@ -20,6 +20,8 @@ export type Order = {
   takenAt: Instant
   /** Queries do not find it before. */
   findableFrom: Instant
+  /** The answer was another one, as when a proxy sends a request twice. Nothing else is wrong then: queries find it. */
+  wasDenied: boolean
   endedAt: Instant | null
 }
 
@@ -33,6 +35,8 @@ export const VERDICTS = [
   'breaks down',
   'takes it, and answers what nobody can read',
   'takes it, shows it to no query for a while, and answers what nobody can read',
+  'takes it, and answers that it refuses',
+  'takes it, and turns away',
 ] as const
 export type CallbackVerdict = (typeof VERDICTS)[number]
 
@@ -120,10 +124,12 @@ export class Gateway {
       returned: false,
       takenAt: now,
       findableFrom: verdict.includes('shows it to no query') ? now + this.#hiddenForMs : now,
+      wasDenied: verdict.startsWith('takes it, and') && !verdict.endsWith('nobody can read'),
       endedAt: null,
     }
     this.orders.push(order)
     if (verdict === 'pays at once') this.end(order, 'success', now)
+    if (order.wasDenied) return fails(verdict.endsWith('refuses') ? 'IFSC_INVALID' : 'TOO_FAST')
     if (verdict.startsWith('takes it'))
       return { reply: { httpStatus: 200, body: Buffer.from('<html>') }, what: verdict }
     const { agentpayOrderId, status } = order
@@ -136,8 +142,9 @@ export class Gateway {
     params: Record<string, string>,
     now: Instant,
   ): { reply: SimulatedReply; what: string } {
-    const orders = now < this.blindUntil ? [] : this.of(account.mchId, params.mchOrderNo ?? '')
-    const order = orders.findLast((each) => each.findableFrom <= now)
+    const order = this.of(account.mchId, params.mchOrderNo ?? '').findLast(
+      (each) => each.wasDenied || Math.max(each.findableFrom, this.blindUntil) <= now,
+    )
     if (!order) return { reply: answer(account, { retCode: 'ORDER_NOT_FOUND' }), what: 'does not find it' }
     this.#says(order)
     return {
@@ -166,7 +173,7 @@ export class Gateway {
   paidBefore(mchId: string, mchOrderNo: string, now: Instant): Order {
     return {
       ...{ mchId, mchOrderNo, agentpayOrderId: mchOrderNo, amount: 100n, payee: '', status: 'success' },
-      ...{ timesPaid: 1, returned: false, takenAt: now, findableFrom: now, endedAt: now },
+      ...{ timesPaid: 1, returned: false, takenAt: now, findableFrom: now, wasDenied: false, endedAt: now },
     }
   }
 

@@ -37,15 +37,16 @@ const judging = (other: Partial<Safeguards['decisions']>) => (): Partial<Safegua
   decisions: { ...decisions, ...other },
 })
 
-const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer' } as const
-/** In the dialects of these worlds it promises that the attempt is not paid. */
-const LATER = { ...REFUSED, kind: 'retry-later', code: 'TOO_FAST', balanceShort: false } as const
-
-/** Misreads the answer to an apply. */
-const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
+/** An answer of this kind ends its attempt without a query. */
+const ending = (kind: ApplyAnswer['kind'], to: 'failed' | 'queued') =>
   judging({
-    recordApply: (payout, attempt, answer, queryPolicy, now) =>
-      decisions.recordApply(payout, attempt, misread(answer), queryPolicy, now),
+    recordApply(payout, attempt, answer, ...rest) {
+      if (answer.kind !== kind || payout.state !== 'submitting' || payout.attempt !== attempt)
+        return decisions.recordApply(payout, attempt, answer, ...rest)
+      const fields =
+        to === 'failed' ? { reason: kind, unreported: true } : { reason: kind, ready: true, accountId: null }
+      return change(payout, become(payout, to, fields), 'APPLY', answer.exchange)
+    },
   })
 
 /** The same database, except for what `other` replaces. */
@@ -479,28 +480,23 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'unknown is unknown': {
     about: 'an apply without an answer counts as failed',
-    put: reading((answer) =>
-      answer.kind === 'unknown' ? { ...REFUSED, exchange: answer.exchange } : answer,
-    ),
+    put: ending('unknown', 'failed'),
   },
   'unknown is not sent again': {
     about: 'an apply without an answer is sent again',
-    put: reading((answer) => (answer.kind === 'unknown' ? { ...LATER, exchange: answer.exchange } : answer)),
+    put: ending('unknown', 'queued'),
   },
   'a duplicate is no refusal': {
     about: 'an order that the gateway already has counts as refused, even if it may be alive',
-    put: judging({
-      recordApply: (payout, attempt, answer, queryPolicy, now) =>
-        answer.kind === 'duplicate'
-          ? decisions.recordApply(
-              { ...payout, doubted: false },
-              attempt,
-              { ...REFUSED, exchange: answer.exchange },
-              queryPolicy,
-              now,
-            )
-          : decisions.recordApply(payout, attempt, answer, queryPolicy, now),
-    }),
+    put: ending('duplicate', 'failed'),
+  },
+  'a refusal is confirmed': {
+    about: 'a refusal, which names no order, ends the payout without a query',
+    put: ending('refused', 'failed'),
+  },
+  '"later" is confirmed': {
+    about: 'after a "later", which names no order, the payout is sent again without a query',
+    put: ending('retry-later', 'queued'),
   },
   'an ended lease is unknown': {
     about: 'a payout whose process died is sent again without a query',
