@@ -16,6 +16,7 @@ import type { TopicRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
 import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
 import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
@@ -113,15 +114,30 @@ async function begin(): Promise<void> {
   await accepted(ledger, config, [command('p', { amount })])
 }
 
+/** By a query after the first wait. */
+const notFound = () =>
+  applyEvidenceBatch(
+    [
+      {
+        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+        answer: { kind: 'not-found', exchange },
+        ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: false },
+      },
+    ],
+    deps,
+  )
+
 async function raise() {
   const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
   return raised ?? assert.fail('there is no fence')
 }
 
-/** The gateway refused attempt 1 and keeps it as AP1, failed; it accepted attempt 2 as AP2, and the ledger lost that. */
+/** The gateway turned attempt 1 away, and shows it later as AP1, failed; it accepted attempt 2 as AP2, and the ledger lost that. */
 async function setBack(to: keyof typeof backTo) {
   await begin()
-  for (const answer of [LATER, ACCEPTED]) await (await send())(answer)
+  await (await send())(LATER)
+  await notFound()
+  await (await send())(ACCEPTED)
   const told = await db.run(published, {})
   await db.run(backTo[to], {})
   return { told, raised: await raise() }

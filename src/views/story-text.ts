@@ -1,8 +1,10 @@
 import { awaitsRelease } from '../domain/commands/holds.ts'
 import type { Exchange } from '../domain/evidence.ts'
 import { formatRupees } from '../domain/money.ts'
+import { lastCode } from '../domain/payout/send-again.ts'
 import { isEnd } from '../domain/payout/states.ts'
 import { wasNeverSent } from '../domain/payout/transition.ts'
+import { LATER } from '../domain/payout/unconfirmed-answer.ts'
 import { formatTime } from '../domain/times.ts'
 import type { PayoutStory } from '../queries/payout-story.ts'
 import { amountAndBeneficiary, placeInBatch } from '../queries/request.ts'
@@ -13,6 +15,8 @@ import { accountText } from './gateway-settings-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import { resendCommand } from './resend-command.ts'
+
+const NOT_CERTAIN = 'not certain yet, so payoutd queries the gateway'
 
 /** The story of a payout for a person to read, in lines. */
 export function storyText(story: PayoutStory): string {
@@ -26,7 +30,8 @@ export function storyText(story: PayoutStory): string {
     ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(story)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
-    ['refused', payout.refusal && `${payout.refusal} (not certain yet, so payoutd queries the gateway)`],
+    ['refused', payout.refusal && `${payout.refusal} (${NOT_CERTAIN})`],
+    ['turned away', reason === LATER ? `${lastCode(payout)} (${NOT_CERTAIN})` : null],
     ['to be cancelled', isEnd(state) ? null : payout.cancelRequest],
     [
       'send again with',

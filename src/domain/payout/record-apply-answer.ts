@@ -11,10 +11,7 @@ import { afterUnpaid, withCode } from './send-again.ts'
 import { mayBePaidByAnother } from './several-orders.ts'
 import { endedUnpaid, isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
-
-/** Why a payout is unknown of which the gateway said that it refuses this attempt, or will not take it now. */
-export const REFUSED = 'refused'
-export const LATER = 'later'
+import { unconfirmed } from './unconfirmed-answer.ts'
 
 /**
  * What the answer to an apply call does to its payout. An answer counts only for the current attempt, and only while that is
@@ -91,7 +88,7 @@ function recorded(
       )
     case 'refused': {
       const refusal = answer.message || answer.code
-      const after = unconfirmed(payout, { reason: REFUSED, refusal }, queryPolicy, now)
+      const after = unconfirmed(payout, { reason: 'refused', refusal }, queryPolicy, now)
       return change(payout, after, 'APPLY', exchange)
     }
     case 'not-sent': {
@@ -104,7 +101,7 @@ function recorded(
     }
     case 'retry-later': {
       const laterCodes = withCode(payout.laterCodes, answer.code)
-      const after = unconfirmed(payout, { reason: LATER, laterCodes }, queryPolicy, now)
+      const after = unconfirmed(payout, { reason: 'later', laterCodes }, queryPolicy, now)
       return change(payout, after, 'APPLY', exchange)
     }
     case 'duplicate':
@@ -171,17 +168,6 @@ function takenBy(
 function notKnown(payout: Payout, reason: string, queryPolicy: QueryPolicy, now: Instant): Payout {
   if (payout.state === 'unknown') return payout
   return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) })
-}
-
-/**
- * A refusal and a "later" name no order: they may answer another request, or the second run of one that a proxy sent twice. So
- * payoutd keeps what was said and asks the gateway, see `recordAbsence`.
- */
-function unconfirmed(payout: Payout, said: PayoutFields, queryPolicy: QueryPolicy, now: Instant): Payout {
-  const fields = { ...said, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
-  return payout.state === 'unknown'
-    ? { ...payout, ...fields, notFoundCount: 0 }
-    : become(payout, 'unknown', fields)
 }
 
 /**

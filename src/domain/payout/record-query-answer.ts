@@ -10,10 +10,10 @@ import {
   type QueryPolicy,
 } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
-import { LATER, REFUSED } from './record-apply-answer.ts'
 import { afterUnpaid, lastCode } from './send-again.ts'
 import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
+import { awaitsConfirmation, confirming, LATER } from './unconfirmed-answer.ts'
 
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
@@ -47,19 +47,6 @@ export function recordAbsence(
   )
   return change(payout, after ?? confirmedAbsent(payout, queryPolicy, now), 'QUERY', exchange)
 }
-
-/**
- * Whether the gateway said of the latest attempt that it is not paid, and only a query can tell whether that was about this attempt.
- * A refusal says nothing about an earlier one, which may be alive.
- */
-const awaitsConfirmation = ({ reason, doubted, orderShown, agentpayOrderId }: Payout): boolean =>
-  !orderShown && agentpayOrderId === null && (reason === LATER || (reason === REFUSED && !doubted))
-
-/** Where a query only confirms what the gateway said. */
-const confirming = (queryPolicy: QueryPolicy): QueryPolicy =>
-  isConclusive(queryPolicy)
-    ? { ...queryPolicy, graceMs: queryPolicy.queryAfterMs[0] as number, confirmations: 1 }
-    : queryPolicy
 
 function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown

@@ -37,8 +37,7 @@ const sign = settings({
   emptyFields: settings({ requests: yesOrNo, answers: yesOrNo, callbacks: yesOrNo }),
   /**
    * Whether an answer with a retCode other than SUCCESS carries a signature; default yes. If not, such an answer counts without
-   * one. Its only proof is then its connection: a refusal counts only over TLS or from this machine. A signature that is present
-   * must be valid.
+   * one; its only proof is then its connection. A signature that is present must be valid.
    */
   failures: yesOrNo,
 })

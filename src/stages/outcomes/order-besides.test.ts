@@ -141,7 +141,7 @@ async function world(t: TestContext) {
           {
             ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
             answer: { kind: 'not-found', exchange },
-            ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
+            ...{ askedAt: systemClock.now() + 2_000, isPresenceChecked: true },
           },
         ],
         deps,
