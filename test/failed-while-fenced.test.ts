@@ -35,7 +35,13 @@ import { recoveryDeps } from './recovery-deps.ts'
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
 /** For a gateway that may pay one number twice. */
-const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: false,
+}
 const REFUSES: QueryPolicy = { ...TABLE, resendWhenAbsent: true }
 const deps = {
   ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
@@ -114,7 +120,7 @@ async function begin(): Promise<void> {
   await accepted(ledger, config, [command('p', { amount })])
 }
 
-/** By a query after the first wait. */
+/** By a query. */
 const notFound = () =>
   applyEvidenceBatch(
     [

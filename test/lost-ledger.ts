@@ -24,7 +24,7 @@ import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
 import { recoveryDeps } from './recovery-deps.ts'
 
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, notPaidCodes: [], resendWhenAbsent: false }
 export const WHO = { by: 'asha', reason: 'disk lost' }
 const amount = paise(50_000_00n)
 const mchOrderNo = orderNumber('acme', 'p', 1)

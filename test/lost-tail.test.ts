@@ -26,7 +26,13 @@ import {
 } from './ledger.ts'
 
 const MERCHANTS = ['acme', 'globex']
-const TABLE = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }
+const TABLE = {
+  queryAfterMs: [1_000],
+  graceMs: 1_000,
+  confirmations: 1,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 const exchange = { note: 'as heard' }
 const amount = paise(10_000n)
 

@@ -22,6 +22,7 @@ export const TABLE: QueryPolicy = {
   queryAfterMs: [1_000, 1_000],
   graceMs: 5_000,
   confirmations: 2,
+  notPaidCodes: [],
   resendWhenAbsent: true,
 }
 

@@ -82,7 +82,13 @@ test('the result of a refused command stays below 16 kB, whatever the command co
 test('a result with text of the gateway or a person stays below 16 kB', async (t) => {
   const { ledger } = await testLedger(t)
   const { encode, topics } = ledger
-  const table = { queryAfterMs: [1_000], graceMs: 1, confirmations: 1, resendWhenAbsent: false } as never
+  const table = {
+    queryAfterMs: [1_000],
+    graceMs: 1,
+    confirmations: 1,
+    notPaidCodes: [],
+    resendWhenAbsent: false,
+  } as never
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom('agentpayOrderId', 'channelPayNo', 'fee'), text),

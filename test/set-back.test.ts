@@ -16,7 +16,13 @@ import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from './ledger.ts'
 
-const TABLE = { queryAfterMs: [1000], graceMs: 2000, confirmations: 2, resendWhenAbsent: false }
+const TABLE = {
+  queryAfterMs: [1000],
+  graceMs: 2000,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 const amount = paise(10_000n)
 const { ledger, config } = await testLedger({ after })
 const { db } = ledger

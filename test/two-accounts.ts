@@ -32,7 +32,13 @@ import { recoveryDeps } from './recovery-deps.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const WHO = { by: 'asha', reason: 'restored' }
-export const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+export const TABLE = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: false,
+}
 export const PROMISING = { ...TABLE, resendWhenAbsent: true }
 export const FORMER = { ...ACCOUNT, accountId: 'former', settingsHash: 'h1' }
 export const CURRENT = { ...ACCOUNT, accountId: 'current', settingsHash: 'h2' }

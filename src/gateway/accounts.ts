@@ -33,7 +33,10 @@ export function connectAccounts(
     connect(current, applies, clock),
     ...formerAccounts.map((former) => {
       const account = connect(former, 0, clock)
-      return { ...account, queryPolicy: { ...account.queryPolicy, resendWhenAbsent: false } }
+      return {
+        ...account,
+        queryPolicy: { ...account.queryPolicy, resendWhenAbsent: false, notPaidCodes: [] },
+      }
     }),
   ]
 }

@@ -85,7 +85,13 @@ test('a request that arrives during a send is kept and shown, and carried out if
   await cancelPayouts(REQUEST, ledger)
   const story = await tellPayout(ledger.db, KEY, config.sealing)
   assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
-  const queryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+  const queryPolicy = {
+    queryAfterMs: [1],
+    graceMs: 0,
+    confirmations: 1,
+    notPaidCodes: [],
+    resendWhenAbsent: true,
+  }
   await decided(ledger, 'p-1', (payout, now) =>
     recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, queryPolicy, now),
   )

@@ -324,7 +324,7 @@ test('good evidence from the gateway still settles a payout in review, and then 
         exchange: {},
       },
       'CALLBACK',
-      { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false },
+      { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, notPaidCodes: [], resendWhenAbsent: false },
       now,
     ),
   )

@@ -26,6 +26,7 @@ const TABLE: QueryPolicy = {
   queryAfterMs: [1_000],
   graceMs: 1_000,
   confirmations: 1,
+  notPaidCodes: [],
   resendWhenAbsent: false,
 }
 const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`

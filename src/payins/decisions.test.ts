@@ -26,6 +26,7 @@ const TABLE: QueryPolicy = {
   queryAfterMs: [3_000, 9_000, 27_000],
   graceMs: 5_000,
   confirmations: 2,
+  notPaidCodes: [],
   resendWhenAbsent: true,
 }
 const exchange = { note: 'as received' }

@@ -34,6 +34,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
   graceMs: 0,
   confirmations: 1,
   resendWhenAbsent: false,
+  notPaidCodes: [],
 }
 const OUTCOMES = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
 

@@ -15,7 +15,13 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { lastWordText, reviewText } from '../views/review-text.ts'
 import { evidenceOf, lastWord, reviewCases } from './review.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 0, confirmations: 3, resendWhenAbsent: false }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 0,
+  confirmations: 3,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 const timedOut: Exchange = { request: { accountNo: '••••6789' }, note: 'ETIMEDOUT', tookMs: 30_000 }
 const notFound: Exchange = {
   request: { mchOrderNo: 'PX' },

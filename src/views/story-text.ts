@@ -16,7 +16,7 @@ import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import { resendCommand } from './resend-command.ts'
 
-const NOT_CERTAIN = 'not certain yet, so payoutd queries the gateway'
+const NOT_CERTAIN = 'by an answer that no query has confirmed'
 
 /** The story of a payout for a person to read, in lines. */
 export function storyText(story: PayoutStory): string {

@@ -28,6 +28,7 @@ const TABLE: QueryPolicy = {
   queryAfterMs: [3_000, 9_000],
   graceMs: 5_000,
   confirmations: 2,
+  notPaidCodes: ['IFSC_INVALID', 'TOO_FAST'],
   resendWhenAbsent: true,
 }
 const NO_RESEND: QueryPolicy = { ...TABLE, resendWhenAbsent: false }
@@ -221,27 +222,53 @@ describe('an answer to apply', () => {
       exchange,
     )
 
-  test('refused, and one query after the first wait does not find it: failed, with the gateway’s reason', () => {
+  test('refused, and one query after the grace does not find it: failed, with the gateway’s reason', () => {
     for (const [message, reason] of [
       ['no such branch', 'no such branch'],
       ['', 'IFSC_INVALID'],
     ] as const) {
       const after = moved(record(given('submitting'), { ...refused, message }), 'unknown')
-      assert.equal(absorbed(notFound(after, NOW + 2_999)).notFoundCount, 0)
-      const failed = moved(notFound(after, NOW + 3_000), 'failed')
+      const early = absorbed(notFound(after, NOW + 4_999))
+      assert.deepEqual([early.notFoundCount, early.dueAt], [0, NOW + 5_000])
+      const failed = moved(notFound(early, NOW + 5_000), 'failed')
       assert.deepEqual([failed.reason, failed.unreported], [reason, true])
     }
   })
 
-  test('"later", and one query after the first wait does not find it: queued again, with a back-off', () => {
+  test('"later", and one query after the grace does not find it: queued again, with a back-off', () => {
     const after = moved(record(given('submitting', { attempt: 3 }), tooFast), 'unknown')
-    assert.equal(absorbed(notFound(after, NOW + 2_999)).notFoundCount, 0)
-    const again = moved(notFound(after, NOW + 3_000), 'queued')
+    assert.equal(absorbed(notFound(after, NOW + 4_999)).notFoundCount, 0)
+    const again = moved(notFound(after, NOW + 5_000), 'queued')
     assert.deepEqual(
       [again.reason, again.turnedAway, again.laterCodes, again.accountId, again.doubted],
       ['TOO_FAST', true, 'TOO_FAST', null, false],
     )
-    assert.deepEqual([again.ready, again.dueAt], [false, NOW + 3_000 + 1_600])
+    assert.deepEqual([again.ready, again.dueAt], [false, NOW + 5_000 + 1_600])
+  })
+
+  for (const [why, fields, promises] of [
+    ['the dialect no longer says that such an attempt is not paid', {}, { notPaidCodes: [] }],
+    ['an earlier attempt may be alive', { doubted: true }, {}],
+  ] as const)
+    test(`after a refusal or a "later", if ${why}, absence takes as much as ever`, () => {
+      for (const answer of [refused, tooFast]) {
+        const after = moved(record(given('submitting', fields), answer), 'unknown')
+        const absent = (payout: Payout, isPresenceChecked: boolean) =>
+          notFound(payout, NOW + 5_000, { queryPolicy: { ...NO_RESEND, ...promises }, isPresenceChecked })
+        assert.equal(absorbed(absent(after, false)).notFoundCount, 0)
+        const once = absorbed(absent(after, true))
+        assert.equal(once.notFoundCount, 1)
+        assert.equal(moved(absent(once, true), 'review').reason, 'proved-absent')
+      }
+    })
+
+  test('an answer that nothing has confirmed by the deadline is shown to the person who decides', () => {
+    const near = given('submitting', { deadline: NOW + 1_000 })
+    const after = moved(record(near, refused), 'unknown')
+    assert.equal(after.dueAt, NOW + 1_000)
+    const expired = onTimer(after, TABLE, NOW + 1_000)
+    assert.ok(!('ask' in expired))
+    assert.deepEqual(moved(expired, 'review').refusal, 'no such branch')
   })
 
   test('after a refusal or a "later", settings that are not in force conclude nothing from "not found"', () => {
@@ -339,7 +366,10 @@ describe('an answer to apply', () => {
   })
 
   test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
-    const later = (payout: Payout) => notFound(moved(record(payout, tooFast), 'unknown'), NOW + 3_000)
+    const later = (payout: Payout) => {
+      const after = { ...moved(record(payout, tooFast), 'unknown'), notFoundCount: 1 }
+      return notFound(after, NOW + 5_000, { queryPolicy: TABLE, isPresenceChecked: true })
+    }
     const unsent = (payout: Payout) => record(payout, notSent)
     for (const answer of [unsent, later]) {
       const free = moved(answer(given('submitting')), 'queued')
@@ -678,7 +708,7 @@ describe('a callback or a query result', () => {
         const first = absorbed(query(again(state, { unknownSince: null })))
         assert.deepEqual(
           [first.refusal, first.unknownSince, first.notFoundCount, first.queries, first.dueAt],
-          ['account closed', NOW, 0, 1, NOW + 9_000],
+          ['account closed', NOW, 0, 1, NOW + TABLE.graceMs],
         )
         const since = { ...first, unknownSince: NOW - 5_000 }
         const once = absorbed(query(since))

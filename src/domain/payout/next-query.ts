@@ -11,6 +11,8 @@ export type QueryPolicy = {
   confirmations: number
   /** An order that is confirmed absent may be sent again under its number: the gateway refuses duplicates. */
   resendWhenAbsent: boolean
+  /** The retCodes of apply answers that mean that the attempt is not paid. */
+  notPaidCodes: readonly string[]
 }
 
 /**
@@ -22,6 +24,7 @@ export const inconclusive = (queryPolicy: QueryPolicy): QueryPolicy => ({
   graceMs: Number.POSITIVE_INFINITY,
   confirmations: Number.POSITIVE_INFINITY,
   resendWhenAbsent: false,
+  notPaidCodes: [],
 })
 
 export const nextQueryAt = (queries: number, queryPolicy: QueryPolicy, now: Instant): Instant =>
@@ -67,14 +70,19 @@ type CountedAnswer = { askedAt: Instant; counts: boolean }
 export const isConclusive = ({ graceMs }: QueryPolicy): boolean => Number.isFinite(graceMs)
 
 /** The same payout after a query that ended nothing: the next wait is longer. */
-export function askedInVain(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
+export function askedInVain(
+  payout: Payout,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Payout & { dueAt: Instant } {
   const queries = payout.queries + 1
   return { ...payout, queries, dueAt: Math.min(nextQueryAt(queries, queryPolicy, now), payout.deadline) }
 }
 
 /**
  * The same payout after an answer that showed no live order. The answer counts (if `counts`) if payoutd asked after the
- * grace period, during which a request on its way may still arrive. Null: this was the last one needed.
+ * grace period, during which a request on its way may still arrive, and payoutd asks when that ends. Null: this was the last one
+ * needed.
  */
 export function nothingAlive(
   payout: Payout,
@@ -84,9 +92,10 @@ export function nothingAlive(
 ): Payout | null {
   // If the gateway had the order, doubts begin with the first such answer.
   const unknownSince = payout.unknownSince ?? askedAt
-  const notFoundCount =
-    payout.notFoundCount + (counts && askedAt >= unknownSince + queryPolicy.graceMs ? 1 : 0)
-  return notFoundCount >= queryPolicy.confirmations
-    ? null
-    : { ...askedInVain(payout, queryPolicy, now), unknownSince, notFoundCount }
+  const graceEnds = unknownSince + queryPolicy.graceMs
+  const isEarly = askedAt < graceEnds
+  const notFoundCount = payout.notFoundCount + (counts && !isEarly ? 1 : 0)
+  if (notFoundCount >= queryPolicy.confirmations) return null
+  const after = { ...askedInVain(payout, queryPolicy, now), unknownSince, notFoundCount }
+  return isEarly ? { ...after, dueAt: Math.min(after.dueAt, graceEnds) } : after
 }

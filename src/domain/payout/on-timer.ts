@@ -29,7 +29,7 @@ export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant):
       return change(payout, unknownAfterCrash(payout, queryPolicy, now), 'CLOCK', null)
     case 'unknown':
     case 'processing':
-      return expired ? move('review', { reason: 'expired' }) : { ask: true }
+      return expired ? move('review', { reason: 'expired', refusal: payout.refusal }) : { ask: true }
     case 'review':
     case 'paid':
     case 'failed':

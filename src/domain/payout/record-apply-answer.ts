@@ -88,7 +88,8 @@ function recorded(
       )
     case 'refused': {
       const refusal = answer.message || answer.code
-      const after = unconfirmed(payout, { reason: 'refused', refusal }, queryPolicy, now)
+      const laterCodes = withCode(payout.laterCodes, answer.code)
+      const after = unconfirmed(payout, { reason: 'refused', refusal, laterCodes }, queryPolicy, now)
       return change(payout, after, 'APPLY', exchange)
     }
     case 'not-sent': {

@@ -13,7 +13,7 @@ import type { Decision, Payout } from './payout.ts'
 import { afterUnpaid, lastCode } from './send-again.ts'
 import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
-import { awaitsConfirmation, confirming, LATER } from './unconfirmed-answer.ts'
+import { awaitsConfirmation, LATER } from './unconfirmed-answer.ts'
 
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
@@ -23,8 +23,8 @@ export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
  * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
- * them in a row confirm absence. Where the gateway had said that the attempt is not paid, one confirms that, after the first wait. If
- * the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
+ * them in a row confirm absence; where the gateway had said that the attempt is not paid, one confirms that, without a presence check.
+ * If the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
@@ -38,23 +38,20 @@ export function recordAbsence(
     const after = answered(payout, { askedAt, counts })
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
-  const isConfirming = awaitsConfirmation(payout)
-  const after = nothingAlive(
-    payout,
-    { askedAt, counts: isPresenceChecked || isConfirming },
-    isConfirming ? confirming(queryPolicy) : queryPolicy,
-    now,
-  )
+  const isConfirming = awaitsConfirmation(payout, queryPolicy)
+  const counts = isPresenceChecked || isConfirming
+  const confirmations = isConfirming ? 1 : queryPolicy.confirmations
+  const after = nothingAlive(payout, { askedAt, counts }, { ...queryPolicy, confirmations }, now)
   return change(payout, after ?? confirmedAbsent(payout, queryPolicy, now), 'QUERY', exchange)
 }
 
 function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
   if (!neverThere) return become(payout, 'review', { reason: NOT_FOUND })
+  if (!queryPolicy.resendWhenAbsent && !awaitsConfirmation(payout, queryPolicy))
+    return become(payout, 'review', { reason: 'proved-absent' })
   if (payout.reason === LATER)
     return afterUnpaid(payout, { reason: lastCode(payout) ?? LATER, turnedAway: true }, now)
-  if (!queryPolicy.resendWhenAbsent && !awaitsConfirmation(payout))
-    return become(payout, 'review', { reason: 'proved-absent' })
   // No order of it is alive, and the gateway would refuse it again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
   return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })

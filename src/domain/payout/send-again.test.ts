@@ -13,7 +13,13 @@ import { become } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: QueryPolicy = { queryAfterMs: [3_000], graceMs: 5_000, confirmations: 1, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [3_000],
+  graceMs: 5_000,
+  confirmations: 1,
+  notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT', 'GONE_FROM_THE_LIST'],
+  resendWhenAbsent: true,
+}
 const exchange = {}
 const REFUSES = { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT'] }
 const MAY_PAY_TWICE = { ...REFUSES, duplicatesRefused: false }

@@ -35,6 +35,7 @@ test('the sandbox refuses duplicates, so absence may be confirmed sooner and the
     queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
     graceMs: 5_000,
     confirmations: 2,
+    notPaidCodes: [],
     resendWhenAbsent: true,
   })
   assert.equal(dialect.leaseMs, 15_000)

@@ -152,18 +152,22 @@ export type Dialect = z.output<typeof dialectSchema>
 export const longestSendMs = ({ connect, headers, body }: Dialect['sendTimeoutMs']): number =>
   connect + headers + 2 * body + 2_000
 
+/** A refused order is not paid either. */
+const notPaidCodes = ({ apply }: Dialect['retCodes']): string[] => [...apply.retryLater, ...apply.refused]
+
 /** When to ask again about a payout, in the domain's terms. */
-export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply }: Dialect): QueryPolicy => ({
+export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply, retCodes }: Dialect): QueryPolicy => ({
   queryAfterMs,
   graceMs: absence.graceMs,
   confirmations: absence.confirmations,
   resendWhenAbsent: duplicateApply === 'refused',
+  notPaidCodes: notPaidCodes(retCodes),
 })
 
-/** The gateway's promises about payouts. A refused order is not paid either. */
+/** The gateway's promises about payouts. */
 export const promisesOf = ({ duplicateApply, retCodes }: Dialect): GatewayPromises => ({
   duplicatesRefused: duplicateApply === 'refused',
-  notPaidCodes: [...retCodes.apply.retryLater, ...retCodes.apply.refused],
+  notPaidCodes: notPaidCodes(retCodes),
 })
 
 function isTimeZone(zone: string): boolean {

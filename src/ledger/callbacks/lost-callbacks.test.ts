@@ -14,7 +14,13 @@ const refusesAcme = sql<object>`
   alter table lost_callbacks add constraint odd check (merchant_id <> 'acme') not valid`
 const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
 
-const TABLE = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const TABLE = {
+  queryAfterMs: [1_000],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 
 /** Turns of the loop with two lost callbacks of each merchant, and the orders that the loop asks about. */
 async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database) => Database['write']) {

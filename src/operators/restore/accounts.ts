@@ -59,6 +59,7 @@ function strictest(accounts: Accounts['accounts']): QueryPolicy {
     graceMs: Math.max(...queryPolicies.map(({ graceMs }) => graceMs)),
     confirmations: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)),
     resendWhenAbsent: false,
+    notPaidCodes: [],
   }
 }
 

@@ -16,7 +16,7 @@ import { reversePayout } from '../reversal.ts'
 import { recallAnomalies } from './anomalies.ts'
 
 const WHO = { by: 'asha', reason: 'bank statement' }
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, notPaidCodes: [], resendWhenAbsent: false }
 const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
 
 const outbox = sql<

@@ -15,7 +15,7 @@ import { decided } from '../operations.fixture.ts'
 import { recallAnomalies } from './anomalies.ts'
 
 /** Duplicates are refused, so that what is not there may be sent again. */
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, notPaidCodes: [], resendWhenAbsent: true }
 const mchOrderNo = orderNumber('acme', 'p', 1)
 const REPORT: OrderReport = {
   ...{ mchOrderNo, agentpayOrderId: 'AP1', status: 'success', amount: paise(50_000_00n), fee: null },

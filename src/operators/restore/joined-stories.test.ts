@@ -9,7 +9,13 @@ import { applyEvidenceBatch } from '../../stages/outcomes/outcomes.ts'
 import { decided } from '../operations.fixture.ts'
 import { acceptedAs, exchange, reported, type SetBack, setBackLedger } from './set-back.fixture.ts'
 
-const QUERY_POLICY = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+const QUERY_POLICY = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 const AP2_FAILED = { status: 'failed', agentpayOrderId: 'AP2', utr: null } as const
 const AP1_GOES_ON = reported({ status: 'processing', agentpayOrderId: 'AP1', utr: null })
 

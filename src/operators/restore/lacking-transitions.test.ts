@@ -15,7 +15,13 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
 
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: true,
+}
 const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '' },
   ...{ balanceShort: false, exchange: {} },

@@ -11,7 +11,13 @@ import { resolvePayout } from '../resolve-payout.ts'
 import { acceptedAs, makeReady, monthsPass, reported, setBackLedger, TIMEOUT } from './set-back.fixture.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
-const QUERY_POLICY = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const QUERY_POLICY = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 const SOON_MS = 500
 
 for (const what of ['is kept', 'was dropped'])

@@ -22,7 +22,13 @@ import { reversePayout } from '../reversal.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen } from './restore.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 

@@ -28,7 +28,13 @@ import type { AskedAccount } from './accounts.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from './restore.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: true,
+}
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 

@@ -42,7 +42,13 @@ import { fence, findFence, listOpen, lowerAfterRestore, queryOpen, untilGraceIsO
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1],
+  graceMs: 0,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 const WHO = { by: 'asha', reason: 'disk lost' }
 const attempts = sql<object, { payoutId: string; attempt: number; owner: string }>`
   select payout_id, attempt, owner from attempts order by payout_id, attempt`

@@ -107,7 +107,7 @@ export async function setBackLedger(t: TestContext) {
     })
   const sayUnpaid = async (answer: ApplyAnswer) => {
     await say(answer)
-    await sayAbsent(PROMISING.queryAfterMs[0])
+    await sayAbsent(PROMISING.graceMs)
   }
   return {
     ...lost,

@@ -28,7 +28,10 @@ import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
-  ['acme', { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }],
+  [
+    'acme',
+    { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, notPaidCodes: [], resendWhenAbsent: true },
+  ],
 ])
 const exchange = {}
 const acceptedAs = (id: string): ApplyAnswer => ({

@@ -21,7 +21,13 @@ const tooFast: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
 }
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
-const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const TABLE = {
+  queryAfterMs: [1_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 
 const endCircuit = sql<object>`update merchants set circuit_open_until = now()`
 

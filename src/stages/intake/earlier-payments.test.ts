@@ -24,7 +24,13 @@ type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K>
 
 const DAY = 86_400_000
 const AMOUNT = paise(5_000_000n)
-const POLICY = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false }
+const POLICY = {
+  queryAfterMs: [1_000],
+  graceMs: 1_000,
+  confirmations: 1,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 
 /** Moves all known payments back by a day. */
 const aDayEarlier = sql<object>`

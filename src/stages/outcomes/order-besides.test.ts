@@ -26,7 +26,13 @@ import { claim } from '../dispatch/claim.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
 import { applyEvidenceBatch } from './outcomes.ts'
 
-const TABLE = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+const TABLE = {
+  queryAfterMs: [1_000],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: true,
+}
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 const WHO = { by: 'asha', reason: 'the bank says so' }
 const HERE = 'here'
@@ -134,14 +140,14 @@ async function world(t: TestContext) {
         ],
         deps,
       ),
-    /** The gateway does not find it, once the first wait is over. */
+    /** The gateway does not find it. */
     absent: () =>
       applyEvidenceBatch(
         [
           {
             ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
             answer: { kind: 'not-found', exchange },
-            ...{ askedAt: systemClock.now() + 2_000, isPresenceChecked: true },
+            ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
           },
         ],
         deps,

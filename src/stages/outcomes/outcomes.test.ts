@@ -44,7 +44,13 @@ import {
 } from './outcomes.ts'
 import { payoutPoller } from './payout-poller.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
 const exchange = {}
 /** The outcome of an apply that the gateway accepted. */

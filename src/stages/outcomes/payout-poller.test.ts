@@ -14,7 +14,13 @@ import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payout-poller.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  notPaidCodes: [],
+  resendWhenAbsent: true,
+}
 const HANGING = 200
 
 /** Makes every payout unknown and due for a query; those of acme have waited longest. */

@@ -21,6 +21,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
   graceMs: 0,
   confirmations: 1,
   resendWhenAbsent: false,
+  notPaidCodes: [],
 }
 /** When to look again at payouts of a merchant that is fenced. */
 const LATER_MS = 60_000

@@ -20,7 +20,13 @@ import { Lifecycle } from '../../../platform/running/lifecycle.ts'
 import { payoutd } from '../../cli.fixture.ts'
 import { withLedger } from '../../with-ledger.ts'
 
-const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: [],
+  resendWhenAbsent: false,
+}
 const BY = ['--by', 'asha', '--reason', 'the bank says so']
 
 /**

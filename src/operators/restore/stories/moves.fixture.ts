@@ -114,8 +114,8 @@ const report: Move = async (story, how, payout) =>
 const query: Move = async ({ gateway, lost, queryPolicy }, _, { accountId, orderNo }) => {
   const account = [CURRENT, FORMER].find((each) => each.accountId === accountId)
   if (!account || orderNo === null) return null
-  const afterFirstWait = systemClock.now() + (queryPolicy.queryAfterMs[0] as number) + 1_000
-  const asked = { askedAt: afterFirstWait, isPresenceChecked: true, queryPolicy }
+  const afterGrace = systemClock.now() + queryPolicy.graceMs + 1_000
+  const asked = { askedAt: afterGrace, isPresenceChecked: true, queryPolicy }
   const answer = gateway.answer(account)
   const about = { merchantId: 'acme', mchOrderNo: orderNo, source: 'QUERY' as const, ...account }
   await applyEvidenceBatch([{ ...about, ...asked, answer }], lost.deps)
