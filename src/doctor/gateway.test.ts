@@ -92,7 +92,7 @@ test('doctor distinguishes a merchant that the gateway does not know from a gate
   assert.equal(clock?.finding.state, 'unchecked')
 })
 
-test('orders that the gateway confirmed and does not find cause a warning, as its "not found" proves nothing', async () => {
+test('orders that the gateway confirmed and does not find cause a warning, as its "not found" proves nothing; no answer is a fault', async () => {
   const orders = (answers: Record<string, string>) =>
     checkOrders({
       merchantId: 'acme',
@@ -103,7 +103,7 @@ test('orders that the gateway confirmed and does not find cause a warning, as it
     })
   assert.equal((await orders({})).state, 'good')
   assert.equal((await orders({ M2: 'not-found', M1: 'found' })).state, 'good')
-  assert.equal((await orders({ M2: 'not-found', M1: 'unknown' })).state, 'unchecked')
+  assert.equal((await orders({ M2: 'not-found', M1: 'unknown' })).state, 'wrong')
   const { state, what } = await orders({ M2: 'not-found', M1: 'not-found' })
   assert.equal(state, 'warning')
   assert.match(what, /^https:\/\/gateway\.example confirmed M2, M1, and finds none of them: /)

@@ -28,7 +28,7 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
     })),
     ...merchants.map((merchant) => ({
       name: `orders ${merchant.merchantId}`,
-      needs: ['migrations'],
+      needs: ['migrations', `gateway ${merchant.merchantId}`],
       run: () => checkOrders(merchant),
     })),
     ...[...byOrigin].map(([origin, { merchantId }]) => ({
@@ -103,10 +103,13 @@ export async function checkOrders({
   const orders = await knownOrders()
   if (orders.length === 0) return good(`${baseUrl} has confirmed no order of ${merchantId} yet`)
   for (const mchOrderNo of orders) {
-    const { kind } = await query(mchOrderNo)
-    if (kind === 'found') return good(`${baseUrl} finds ${mchOrderNo}`)
-    if (kind === 'unknown')
-      return { state: 'unchecked', what: `${baseUrl} did not answer a query about ${mchOrderNo}` }
+    const answer = await query(mchOrderNo)
+    if (answer.kind === 'found') return good(`${baseUrl} finds ${mchOrderNo}`)
+    if (answer.kind === 'unknown')
+      return wrong(
+        `${baseUrl} answers a balance query, but none about ${mchOrderNo} (${answer.reason}): what no callback reports stays unknown`,
+        `ask the gateway what is wrong: payoutd gateway payout query --merchant ${merchantId} --mch-order-no ${mchOrderNo}`,
+      )
   }
   return warning(
     `${baseUrl} confirmed ${orders.join(', ')}, and finds none of them: that it does not find an order therefore proves nothing, and what never arrived stays unknown until its deadline`,

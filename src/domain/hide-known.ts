@@ -1,6 +1,6 @@
 /** What programs write in place of a character: in URLs and forms, in HTML, in JSON, also in JSON within JSON. */
 const ESCAPES =
-  /(?:%(?:25){0,2}[0-9a-f]{2})+|&#(?:x[0-9a-f]{1,6}|[0-9]{1,7});|&(?:amp|lt|gt|quot|apos|nbsp|commat|sol);|\\{1,8}(?:u[0-9a-f]{4}|["/])|\\\\/gi
+  /(?:%(?:25){0,2}[0-9a-f]{2})+|&#(?:x[0-9a-f]{1,6}|[0-9]{1,7});|&(?:amp|lt|gt|quot|apos|nbsp|commat|sol);|\\{1,8}(?:u[0-9a-f]{4}|x[0-9a-f]{2}|["'/])|\\\\/gi
 const MAY_ESCAPE = /[%&\\]/
 const NAMED: Record<string, string> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" },

@@ -19,9 +19,9 @@ export function maskVpa(vpa: string): string {
 }
 
 /** Whatever stands between spaces, brackets and the like: a word, an address, or several that something joins. */
-const JOINED = /(?:[^\s"<>(){}[\],;:=&]|&(?:#64|#x40|commat);)+/giu
+const JOINED = /(?:[^\s"<>(){}[\],;:=&]|&(?:#0{0,5}64|#x0{0,4}40|commat);)+/giu
 /** The @ of a VPA or an e-mail address, also as in a URL, HTML or JSON. */
-const AT = /(@|%(?:25){0,2}40|&#64;|&#x40;|&commat;|\\{1,8}u0040)/giu
+const AT = /(@|%(?:25){0,2}40|&#0{0,5}64;|&#x0{0,4}40;|&commat;|\\{1,8}(?:u0040|x40))/giu
 const HOST = /^[\p{L}\p{M}\p{N}._-]*/u
 const PATH_SEPARATORS = ['/', '|', '\\']
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu

@@ -8,7 +8,7 @@ import { inspect } from 'node:util'
 import type { Exchange } from '../domain/evidence.ts'
 import { paise } from '../domain/money.ts'
 import type { Clock } from '../platform/running/clock.ts'
-import { createGatewayClient } from './client.ts'
+import { createGatewayClient, type GatewayClient } from './client.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import {
   DIALECT,
@@ -166,6 +166,56 @@ for (const retCode of ['SUCCESS', 'IFSC_INVALID', 'TOO_FAST'])
     assert.deepEqual(others, [retCode === 'SUCCESS' ? 'unknown' : 'AP2', 'AP3', 'AP4'])
   })
 
+for (const [what, numbers, ask] of [
+  ['payout', { agentpayOrderId: 'N1' }, (client: GatewayClient) => client.query({ mchOrderNo: 'P1' })],
+  [
+    'payin',
+    { payOrderId: 'N1' },
+    (client: GatewayClient) => client.payinQuery({ mchOrderNo: 'P1' }, { executeNotify: false }),
+  ],
+] as const)
+  test(`an answer to a ${what} query that comes twice answers no apply and no creation`, async (t) => {
+    const baseUrl = await repeating(t, (mchOrderNo) =>
+      signedJson({
+        ...(mchOrderNo === 'P1'
+          ? { retCode: 'SUCCESS', mchOrderNo, ...numbers, amount: 100 }
+          : { retCode: 'SUCCESS', agentpayOrderId: `A${mchOrderNo}`, payOrderId: `A${mchOrderNo}` }),
+        status: 1,
+      }),
+    )
+    const client = createGatewayClient({
+      ...{ baseUrl, mchId: '20001', key: KEY, dialect: DIALECT, connections: 1, clock },
+    })
+    t.after(() => client.close())
+    await ask(client)
+    const told: string[] = []
+    for (const mchOrderNo of ['P2', 'P3']) {
+      const answer =
+        what === 'payout'
+          ? await client.apply({ ...ORDER, mchOrderNo }, free)
+          : await client.payinCreate({ ...PAYIN, mchOrderNo }, free)
+      told.push(
+        answer.kind !== 'accepted'
+          ? answer.kind
+          : 'payOrderId' in answer
+            ? answer.payOrderId
+            : answer.agentpayOrderId,
+      )
+    }
+    assert.deepEqual(told, ['unknown', 'AP3'])
+  })
+
+test('a payout and a payin may have one number: the gateway counts them apart', async (t) => {
+  const { client } = await clientOf(
+    t,
+    signedJson({ retCode: 'SUCCESS', agentpayOrderId: '1001', payOrderId: '1001', fee: 0, status: 1 }),
+  )
+  const kinds = [await client.apply(ORDER, free), await client.payinCreate(PAYIN, free)].map(
+    ({ kind }) => kind,
+  )
+  assert.deepEqual(kinds, ['accepted', 'accepted'])
+})
+
 test('a query asks by one number, at the dialect’s time, and trusts only an answer about that order', async (t) => {
   const found = { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: 10_000, status: 1 }
   const { client, seen } = await clientOf(t, signedJson(found))
@@ -272,10 +322,10 @@ test('a recovery sends the gateway’s order number and the UTR', async (t) => {
 
 test('every operation uses every dialect: each way of signing, each place for parameters', async (t) => {
   const gateway = { dialect: DIALECT }
-  const { url, seen } = await startServer(t, (_, response) => {
+  const { url, seen } = await startServer(t, ({ path }, response) => {
     const answer = {
       retCode: 'SUCCESS',
-      mchOrderNo: 'C1',
+      ...(path.includes('orderquery') && { mchOrderNo: 'C1' }),
       agentpayOrderId: 'AP1',
       payOrderId: 'PI1',
       status: 2,

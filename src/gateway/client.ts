@@ -186,26 +186,28 @@ const GIVEN: Partial<Record<keyof Dialect['paths'], string>> = {
 /** More than there are connections; a process may have a thousand clients. */
 const MOST_GIVEN = 500
 
-/** Tells by its numbers whose answer one is. A failure names no order. */
+/** Tells by its numbers whose answer one is. A failure names no order; the success of a query names both. */
 function ownership(): (
   fields: AnswerFields | null,
   params: Params,
   operation: keyof Dialect['paths'],
 ) => ReturnType<Belongs> {
-  /** Which order has each number that the gateway gave. */
-  const given = new Map<string, string>()
+  /** Which order has each number that the gateway gave, by operation. */
+  const owners = new Map<string, string>()
   return (fields, params, operation) => {
     if (fields?.get('retCode') !== 'SUCCESS') return 'perhaps'
-    const number = fields.get(GIVEN[operation] ?? '')
-    if (!number) {
+    const given = fields.get(GIVEN[operation] ?? '')
+    if (!given) {
       const names = NUMBERS.some((name) => params.get(name) && fields.get(name) === params.get(name))
       return names ? 'ours' : 'perhaps'
     }
     const mchOrderNo = String(params.get('mchOrderNo'))
-    if ((given.get(number) ?? mchOrderNo) !== mchOrderNo) return 'not-ours'
-    given.set(number, mchOrderNo)
-    const [oldest] = given.keys()
-    if (given.size > MOST_GIVEN && oldest !== undefined) given.delete(oldest)
+    const number = `${operation} ${given}`
+    const owner = fields.get('mchOrderNo') || owners.get(number)
+    if (owner && owner !== mchOrderNo) return 'not-ours'
+    owners.set(number, mchOrderNo)
+    const [oldest] = owners.keys()
+    if (owners.size > MOST_GIVEN && oldest !== undefined) owners.delete(oldest)
     return 'ours'
   }
 }

@@ -10,7 +10,15 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
     (outcome) => inWords(outcome, be),
     (rest) => {
       const stopped = rest.filter(isStopped).length
-      return `and ${stopped} more ${be === 'is' ? 'are' : be} stopped; ${rest.length - stopped} more stay as they are`
+      const asked = rest.filter(({ kind }) => kind === 'requested').length
+      const others = rest.length - stopped - asked
+      return [
+        `and ${stopped} more ${be === 'is' ? 'are' : be} stopped`,
+        ...(asked > 0
+          ? [`of ${asked} more, which the gateway may have, the cancel request ${be} recorded`]
+          : []),
+        ...(others > 0 ? [`${others} more stay as they are`] : []),
+      ].join('; ')
     },
   )
 

@@ -147,6 +147,8 @@ const flat = ({ name, finding, tookMs }: CheckResult) => ({ name, ...finding, to
 function summary(found: readonly CheckResult[]): string {
   const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
   const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
+  if (wrong === 0 && unchecked > 0)
+    return `${unchecked} of ${found.length} checks could not run, so nobody knows whether everything works`
   if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`
   if (wrong === 0)
     return `everything works, but ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: follow the advice above`

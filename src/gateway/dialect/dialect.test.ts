@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { longestSendMs, queryPolicyOf } from './dialect.ts'
+import { longestSendMs, promisesOf, queryPolicyOf } from './dialect.ts'
 import { loadDialect } from './dialect-file.ts'
 
 test('the default dialect relies on nothing that the contract does not promise', () => {
@@ -35,7 +35,7 @@ test('the sandbox refuses duplicates, so absence may be confirmed sooner and the
     queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
     graceMs: 5_000,
     confirmations: 2,
-    notPaidCodes: [],
+    notPaidCodes: promisesOf(dialect).notPaidCodes,
     resendWhenAbsent: true,
   })
   assert.equal(dialect.leaseMs, 15_000)

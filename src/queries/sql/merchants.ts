@@ -28,13 +28,14 @@ export type MerchantRow = Fees & {
   (Recovering | NotRecovering)
 
 /**
- * For a row `m` of merchants: its circuit opened, or would have in a warm-up, and the gateway has since accepted or refused nothing.
- * Without payouts to send nobody finds out whether it would.
+ * For a row `m` of merchants: its circuit opened, or would have in a warm-up, and the gateway has since accepted nothing. Without
+ * payouts to send nobody finds out whether it would.
  */
 export const isCircuitOpen: Fragment = {
-  fragment: `(m.consecutive_failures >= 20 or m.circuit_opened > 0 and (
+  fragment: `((m.consecutive_failures >= 20 or m.circuit_opened > 0) and (
     m.circuit_open_until > now() - interval '10 minutes'
-    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)))`,
+    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)
+    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.in_doubt and p.reason in ('later', 'refused'))))`,
 }
 
 export const merchantRows = sql<object, MerchantRow>`

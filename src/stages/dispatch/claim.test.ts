@@ -47,6 +47,8 @@ const funds = sql<
   { claimedTotal: bigint; warmUp: number; available: bigint | null; consecutiveFailures: number }
 >`
   select claimed_total, warm_up, available, consecutive_failures from merchants`
+const turnedAway = sql<object>`update payouts set attempt = 1, turned_away = true where payout_id <> 'large'`
+const halfOpen = sql<object>`update merchants set circuit_opened = 1, circuit_open_until = now() - interval '1 s', warm_up = 0`
 const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
 const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
 const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong person' where payout_id = 'p000'`
@@ -133,6 +135,18 @@ describe('a claim', () => {
     assert.equal(shortOf?.payoutId, 'p003')
     const again = await claim(ledger, options())
     assert.equal(again.wave.length, 0)
+  })
+
+  test('an open circuit is tested with what the balance covers, if that is only what was sent before', async (t) => {
+    const { ledger, config, options } = await ready(t, 3, 10n ** 8n)
+    await accepted(ledger, config, [command('large', { amount: paise(10n ** 9n) })])
+    await ledger.db.run(turnedAway, {})
+    await ledger.db.run(halfOpen, {})
+    const { wave } = await claim(ledger, options())
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['p000'],
+    )
   })
 
   test('opens no bank details behind the first payout that the balance does not cover', async (t) => {

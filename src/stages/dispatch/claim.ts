@@ -167,15 +167,17 @@ async function next(
   look: (candidates: readonly Candidate[]) => void,
 ) {
   const { allBut, onlyFirst } = among
+  const coveredOf = (candidates: readonly Candidate[]) =>
+    covered(
+      candidates.map(({ amount }) => amount),
+      funds,
+    ).count
   const lookAt = async (limit: number) => {
     const found = (neverSent: boolean) => tx.run(lockCandidates, { merchantId, limit, allBut, neverSent })
     // What the gateway turned away, each for itself, would else test the circuit again and again.
     const fresh = funds.circuitOpened > 0 ? await found(true) : []
-    const candidates = fresh.length > 0 ? fresh : await found(false)
-    const { count } = covered(
-      candidates.map(({ amount }) => amount),
-      funds,
-    )
+    const candidates = coveredOf(fresh) > 0 ? fresh : await found(false)
+    const count = coveredOf(candidates)
     const wanted = candidates.slice(0, count + 1)
     look(wanted)
     return sortOut(wanted, { ...keys, accountId, promises })

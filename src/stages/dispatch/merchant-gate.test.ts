@@ -12,6 +12,7 @@ import {
   type PaceLimits,
   rateAfter,
   spendable,
+  telling,
   WARM,
 } from './merchant-gate.ts'
 
@@ -253,13 +254,40 @@ describe('what answers do to the pace', () => {
       circuitReason: 'x',
     })
     const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
-    for (const answer of [good, refused, duplicate]) {
+    for (const [answer, row, reason] of [
+      [good, 0, null],
+      [duplicate, 0, null],
+      [refused, 2, '2 × IFSC_INVALID'],
+    ] as const) {
       const closed = after(open, [answer])
       assert.deepEqual(
         [closed.consecutiveFailures, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],
-        [0, 0, null, null],
+        [row, 0, null, reason],
       )
     }
+  })
+
+  test('a gateway that refuses everything in the canary never opens the circuit, and people are told', () => {
+    const told = after(circuit({ warmUp: 0 }), times(30, refused))
+    assert.deepEqual(
+      [told.circuitOpenUntil, told.warmUp, told.consecutiveFailures, told.circuitReason],
+      [null, 0, 30, '30 × IFSC_INVALID'],
+    )
+    assert.equal(after(told, [good]).consecutiveFailures, 0)
+    assert.equal(after(circuit(), times(30, refused)).consecutiveFailures, 0)
+  })
+
+  test('bad answers with good ones between them are no row', () => {
+    const mustTell = telling()
+    const found = circuit()
+    const told = (answer: ApplyAnswer, merchantId = 'acme') =>
+      mustTell(merchantId, { amount: HUNDRED, answer }, found)
+    const answers = Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? lost : good))
+    const written = answers.filter((answer) => told(answer))
+    assert.deepEqual(written.slice(0, 4), [lost, good, lost, good])
+    assert.deepEqual([after(found, written).consecutiveFailures, told(good)], [0, false])
+    told(lost)
+    assert.equal(told(good, 'bolt'), false)
   })
 
   test('"balance short" voids the balance', () => {

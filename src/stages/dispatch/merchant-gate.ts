@@ -185,7 +185,13 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
   switch (answer.kind) {
     case 'accepted':
       return { ...calm(circuit), ...otherFees(circuit, answered), warmUp: Math.min(WARM, circuit.warmUp + 1) }
-    case 'refused':
+    case 'refused': {
+      // A gateway that refuses everything keeps its merchant in the canary, and people learn of it.
+      const refusals = circuit.consecutiveFailures + 1
+      return circuit.warmUp < WARM
+        ? { ...calm(circuit), consecutiveFailures: refusals, circuitReason: `${refusals} × ${answer.code}` }
+        : calm(circuit)
+    }
     case 'duplicate':
       return calm(circuit)
     case 'retry-later': {
@@ -239,6 +245,20 @@ const calm = (circuit: CircuitState): CircuitState => ({
 })
 
 type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
+
+/**
+ * Whether an answer must be written to its merchant's row: if it may change the pace that a claim found, and if it is the first good
+ * one of this process after bad ones, which would else count as a row however far apart they are.
+ */
+export function telling(): (merchantId: string, answered: Answered, found: Watched) => boolean {
+  const afterBad = new Set<string>()
+  return (merchantId, answered, found) => {
+    const changes = canChangePace(answered, found)
+    if (answered.answer.kind === 'accepted') return afterBad.delete(merchantId) || changes
+    if (changes) afterBad.add(merchantId)
+    return changes
+  }
+}
 
 /** Whether an answer may change the pace that a claim found, so that it must be written to the merchant's row. */
 export function canChangePace(answered: Answered, found: Watched): boolean {

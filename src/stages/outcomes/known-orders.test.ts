@@ -18,6 +18,8 @@ const send = sql<{ accountId: string; payoutId: string; n: number; attempts: num
     state = case when ${'isConfirmed'} then 'paid' else 'unknown' end,
     agentpay_order_id = case when ${'isConfirmed'} then payout_id end
   where payout_id = ${'payoutId'}`
+const sentTogether = sql<object>`
+  update payouts p set sent_at = lost.sent_at from payouts lost where p.payout_id = 'a' and lost.payout_id = 'lost'`
 
 test('a presence check asks about orders of the account from before and after the payout, by when they were sent', async (t) => {
   const { ledger, config } = await testLedger(t)
@@ -44,6 +46,12 @@ test('a presence check asks about orders of the account from before and after th
     ledger.db,
   )
   assert.deepEqual(named(await known()), ['b', 'd'])
+  await ledger.db.run(sentTogether, {})
+  assert.deepEqual(
+    await beside('lost'),
+    ['a', 'c'],
+    'one of the same wave shows what the gateway knows of that time',
+  )
   const newest = await ledger.db.run(newestOrders, { merchantId: 'acme', accountId })
   assert.deepEqual(named(newest.map(({ orderNo }) => orderNo)), ['d', 'c'])
 })

@@ -11,12 +11,12 @@ const isKnown: Fragment = {
  */
 export type OrdersBeside = { older: string | null; newer: string | null; newest: string | null }
 
-/** Orders that an account itself has reported, from before a payout was first sent, from after it was last sent, and the newest. */
+/** Orders that an account itself has reported, from when a payout was first sent or before, from after it was last sent, and the newest. */
 export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountId: string }, OrdersBeside>`
   select
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
-       and k.attempt = 1 and k.sent_at < coalesce(p.sent_at, p.accepted_at)
+       and k.attempt = 1 and k.sent_at <= coalesce(p.sent_at, p.accepted_at) and k.payout_id <> p.payout_id
      order by k.sent_at desc limit 1) as older,
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
