@@ -20,7 +20,10 @@ export type Order = {
   takenAt: Instant
   /** Queries do not find it before. */
   findableFrom: Instant
-  /** The answer was another one, as when a proxy sends a request twice. Nothing else is wrong then: queries find it. */
+  /**
+   * The answer was another one, as when a proxy sends a request twice and the first run takes longer. Nothing else is wrong then:
+   * queries find it before the grace is over.
+   */
   wasDenied: boolean
   endedAt: Instant | null
 }
@@ -45,6 +48,8 @@ export type Callback = { mchId: string; mchOrderNo: string; rawQuery: string; sa
 
 const STATUS = { processing: '1', success: '2', failed: '3' } as const
 export const FEE = 500n
+/** Less than the grace. */
+const DENIED_FOR_MS = 20_000
 
 /**
  * The gateway as its contract describes it, with true books, at the wire: it takes and gives signed bytes. It
@@ -113,6 +118,7 @@ export class Gateway {
       return fails('BALANCE_SHORT')
     }
     account.available -= cost
+    const isDenied = verdict.startsWith('takes it, and') && !verdict.endsWith('nobody can read')
     const order: Order = {
       mchId: account.mchId,
       mchOrderNo,
@@ -123,8 +129,9 @@ export class Gateway {
       timesPaid: 0,
       returned: false,
       takenAt: now,
-      findableFrom: verdict.includes('shows it to no query') ? now + this.#hiddenForMs : now,
-      wasDenied: verdict.startsWith('takes it, and') && !verdict.endsWith('nobody can read'),
+      findableFrom:
+        now + (isDenied ? DENIED_FOR_MS : verdict.includes('shows it to no query') ? this.#hiddenForMs : 0),
+      wasDenied: isDenied,
       endedAt: null,
     }
     this.orders.push(order)
@@ -143,7 +150,7 @@ export class Gateway {
     now: Instant,
   ): { reply: SimulatedReply; what: string } {
     const order = this.of(account.mchId, params.mchOrderNo ?? '').findLast(
-      (each) => each.wasDenied || Math.max(each.findableFrom, this.blindUntil) <= now,
+      ({ findableFrom, wasDenied }) => findableFrom <= now && (wasDenied || this.blindUntil <= now),
     )
     if (!order) return { reply: answer(account, { retCode: 'ORDER_NOT_FOUND' }), what: 'does not find it' }
     this.#says(order)
