@@ -13,7 +13,7 @@ export type Finding =
 
 export type Check = {
   name: string
-  /** Runs only after the checks with these names were good. They must come earlier in the list. */
+  /** Runs only after the checks with these names found nothing wrong. They must come earlier in the list. */
   needs?: readonly string[]
   /** An error of a dependency becomes a finding; any other error does too, with its own message. */
   run: () => Promise<Finding>
@@ -44,7 +44,9 @@ export async function examine(checks: readonly Check[], options: ExamineOptions)
     running.set(
       check.name,
       (async () => {
-        const blocking = (await Promise.all(needed)).find((found) => found?.finding.state !== 'good')
+        const blocking = (await Promise.all(needed)).find(
+          (found) => found?.finding.state === 'wrong' || found?.finding.state === 'unchecked',
+        )
         const began = clock.monotonic()
         const finding: Finding = blocking
           ? { state: 'unchecked', what: `not checked: it needs "${blocking.name}"` }

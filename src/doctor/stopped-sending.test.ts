@@ -63,6 +63,7 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
     feeShare: null,
     warmUp: 0,
     consecutiveFailures: 0,
+    refusals: 0,
     circuitOpened: 1,
     circuitOpenUntil: Date.UTC(2099, 0),
     circuitReason: '5 × ECONNREFUSED',

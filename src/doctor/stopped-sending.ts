@@ -156,7 +156,7 @@ export function checkShortages(short: readonly Shortage[]): Finding {
   if (short.length === 0) return good('every balance covers the next payout')
   return warning(
     short.map(shortageText).join('; '),
-    'add that much to the balance at the gateway, or cancel the payout: smaller payouts behind it wait for it',
+    'wait for the results that are not known yet, add that much to the balance at the gateway, or cancel the payout: smaller payouts behind it wait for it',
   )
 }
 

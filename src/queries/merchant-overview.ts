@@ -139,9 +139,13 @@ export const circuitOf = ({
   isCircuitOpen,
   circuitOpenUntil,
   circuitReason,
+  refusals,
   now,
 }: MerchantRow): OpenCircuit | null => {
   if (!isCircuitOpen) return null
   const isWaiting = circuitOpenUntil !== null && now < circuitOpenUntil
-  return { until: isWaiting ? circuitOpenUntil : null, reason: circuitReason }
+  return {
+    until: isWaiting ? circuitOpenUntil : null,
+    reason: circuitReason ?? `${refusals} × refused`,
+  }
 }

@@ -6,8 +6,12 @@ import type { Shortage } from './sql/shortages.ts'
 export const COUNT_WAITING_UP_TO = 10_000
 
 /** What waits for how much balance, and since when. */
-export function shortageText({ merchantId, payoutId, since, missing, waiting }: Shortage): string {
+export function shortageText({ merchantId, payoutId, since, missing, waiting, kept }: Shortage): string {
   const behind = waiting - 1
   const others = behind === 0 ? '' : `, and ${behind} ${behind === 1 ? 'waits' : 'wait'} behind it`
-  return `${merchantId} lacks ${formatRupees(missing)} for its payout ${payoutId} since ${formatTime(since)}${others}`
+  const inDoubt =
+    kept === 0n
+      ? ''
+      : ` (${formatRupees(kept)} of the balance is kept for payouts whose result is not known yet)`
+  return `${merchantId} lacks ${formatRupees(missing)} for its payout ${payoutId} since ${formatTime(since)}${others}${inDoubt}`
 }

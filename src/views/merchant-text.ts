@@ -61,7 +61,7 @@ function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): str
 }
 
 function sentences(merchant: MerchantOverview): string[] {
-  const { merchantId, recovering, paused, circuit, shortfall, openElsewhere } = merchant
+  const { merchantId, recovering, paused, circuit, shortfall, openElsewhere, traffic } = merchant
   const notes = openElsewhere.map(
     ({ accountId, account, count }) =>
       `${merchantId} has ${count} open at ${account ? accountText(account) : `gateway account ${accountId}`}`,
@@ -71,7 +71,11 @@ function sentences(merchant: MerchantOverview): string[] {
   if (circuit) notes.push(circuitText(merchantId, circuit))
   if (shortfall !== null && shortfall > 0n) {
     notes.push(
-      `${merchantId} needs ${formatRupees(shortfall)} more to send everything queued: add it to the balance`,
+      `${merchantId} needs ${formatRupees(shortfall)} more to send everything queued${
+        traffic.unknown.count > 0
+          ? `, less what its unknown payouts (${formatAmounts(traffic.unknown)}) turn out not to need`
+          : ''
+      }: add it to the balance`,
     )
   }
   return notes

@@ -339,7 +339,8 @@ create table merchants (
   -- The pace of sending (domain/payout/pace.ts).
   rate_next timestamptz,                         -- when the next apply may leave under the rate budget
   warm_up integer not null default 0,            -- good answers since the canary began
-  consecutive_failures integer not null default 0,   -- refused connections and unknowns in a row
+  consecutive_failures integer not null default 0,   -- answers in a row that neither accept nor refuse
+  refusals integer not null default 0,           -- refusals in a row of a canary
   circuit_opened integer not null default 0,     -- times in a row, for the back-off
   circuit_open_until timestamptz,
   circuit_reason text,

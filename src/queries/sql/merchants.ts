@@ -19,6 +19,7 @@ export type MerchantRow = Fees & {
   rateNext: Instant | null
   warmUp: number
   consecutiveFailures: number
+  refusals: number
   circuitOpened: number
   circuitOpenUntil: Instant | null
   circuitReason: string | null
@@ -28,19 +29,20 @@ export type MerchantRow = Fees & {
   (Recovering | NotRecovering)
 
 /**
- * For a row `m` of merchants: its circuit opened, or would have in a warm-up, and the gateway has since accepted nothing. Without
- * payouts to send nobody finds out whether it would.
+ * For a row `m` of merchants: its circuit opened, or would have in a warm-up, or the gateway refused everything in one, and the gateway
+ * has since accepted nothing. Without payouts to send (again) nobody finds out whether it would.
  */
 export const isCircuitOpen: Fragment = {
-  fragment: `((m.consecutive_failures >= 20 or m.circuit_opened > 0) and (
-    m.circuit_open_until > now() - interval '10 minutes'
-    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)
-    or exists (select from payouts p where p.merchant_id = m.merchant_id and p.in_doubt and p.reason in ('later', 'refused'))))`,
+  fragment: `((m.consecutive_failures >= 20 or m.refusals >= 20 or m.circuit_opened > 0) and m.paused_at is null and m.recovering_since is null
+    and (m.circuit_open_until > now()
+      or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)
+      or exists (select from payouts p
+                 where p.merchant_id = m.merchant_id and p.in_doubt and p.reason = 'later' and p.cancel_request is null)))`,
 }
 
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
-    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, circuit_opened, circuit_open_until,
+    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until,
     circuit_reason, ${isCircuitOpen} as is_circuit_open, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants m order by merchant_id`
 

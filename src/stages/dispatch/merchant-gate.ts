@@ -17,6 +17,7 @@ export type MerchantFunds = Fees & {
   rateNext: Instant | null
   warmUp: number
   consecutiveFailures: number
+  refusals: number
   circuitOpened: number
   circuitOpenUntil: Instant | null
 }
@@ -149,6 +150,7 @@ export type CircuitState = Pick<
   | 'feeShare'
   | 'warmUp'
   | 'consecutiveFailures'
+  | 'refusals'
   | 'circuitOpened'
   | 'circuitOpenUntil'
 > & {
@@ -184,22 +186,18 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
   const { answer } = answered
   switch (answer.kind) {
     case 'accepted':
-      return { ...calm(circuit), ...otherFees(circuit, answered), warmUp: Math.min(WARM, circuit.warmUp + 1) }
-    case 'refused': {
+      return { ...warmer(circuit), ...otherFees(circuit, answered) }
+    case 'refused':
       // A gateway that refuses everything keeps its merchant in the canary, and people learn of it.
-      const refusals = circuit.consecutiveFailures + 1
-      return circuit.warmUp < WARM
-        ? { ...calm(circuit), consecutiveFailures: refusals, circuitReason: `${refusals} × ${answer.code}` }
-        : calm(circuit)
-    }
+      return { ...calm(circuit), refusals: circuit.warmUp < WARM ? circuit.refusals + 1 : 0 }
     case 'duplicate':
-      return calm(circuit)
+      return warmer(circuit)
     case 'retry-later': {
-      // The gateway answers, so a canary goes on: until the gateway does more than that, only one payout leaves at a time.
+      // The gateway answers, so a canary goes on: until the gateway does more than that, one payout leaves a second.
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
       const limit = circuit.warmUp < WARM ? UNKNOWN_RUN : LATER_RUN
       const after = probed
-        ? { ...circuit, circuitOpenUntil: now }
+        ? { ...circuit, circuitOpenUntil: now + CIRCUIT_FIRST_MS }
         : afterBad(circuit, limit, answer.code, now)
       return answer.balanceShort ? { ...after, available: null } : after
     }
@@ -236,6 +234,12 @@ function afterBad(circuit: CircuitState, limit: number, reason: string, now: Ins
 const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
   answer.kind === 'accepted' && answer.fee !== null ? feesAfter(fees, amount, answer.fee) : null
 
+const warmer = (circuit: CircuitState): CircuitState => ({
+  ...calm(circuit),
+  refusals: 0,
+  warmUp: Math.min(WARM, circuit.warmUp + 1),
+})
+
 const calm = (circuit: CircuitState): CircuitState => ({
   ...circuit,
   consecutiveFailures: 0,
@@ -247,14 +251,15 @@ const calm = (circuit: CircuitState): CircuitState => ({
 type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
 
 /**
- * Whether an answer must be written to its merchant's row: if it may change the pace that a claim found, and if it is the first good
- * one of this process after bad ones, which would else count as a row however far apart they are.
+ * Whether an answer must be written to its merchant's row: if it may change the pace that a claim found, and if it is the first of
+ * this process that accepts or refuses after bad ones, which would else count as a row however far apart they are.
  */
 export function telling(): (merchantId: string, answered: Answered, found: Watched) => boolean {
   const afterBad = new Set<string>()
   return (merchantId, answered, found) => {
     const changes = canChangePace(answered, found)
-    if (answered.answer.kind === 'accepted') return afterBad.delete(merchantId) || changes
+    const { kind } = answered.answer
+    if (kind === 'accepted' || kind === 'refused') return afterBad.delete(merchantId) || changes
     if (changes) afterBad.add(merchantId)
     return changes
   }

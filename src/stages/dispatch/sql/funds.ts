@@ -5,7 +5,7 @@ import type { CircuitState, MerchantFunds } from '../merchant-gate.ts'
 
 const fundsColumns: Fragment = {
   fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
-    claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, circuit_opened, circuit_open_until, circuit_reason,
+    claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until, circuit_reason,
     short_payout_id`,
 }
 
@@ -58,7 +58,7 @@ export const saveCircuit = sql<
   }
 >`
   update merchants
-  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'},
+  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
       circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
