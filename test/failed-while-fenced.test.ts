@@ -127,7 +127,7 @@ const notFound = () =>
       {
         ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
         answer: { kind: 'not-found', exchange },
-        ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: false },
+        ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
       },
     ],
     deps,

@@ -38,15 +38,16 @@ export class PresenceCheck {
     this.#found.set(settings, orders.set(mchOrderNo, momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS)))
   }
 
-  /** Whether there are known orders, and each was found a moment ago, or is found now. */
-  async holds(settings: string, { known, finds }: KnownOrders): Promise<boolean> {
+  /** Whether there are known orders, and each was found a moment ago, or is found now. Null: there are none. */
+  async holds(settings: string, { known, finds }: KnownOrders): Promise<boolean | null> {
     const orders = await known()
+    if (orders.length === 0) return null
     for (const mchOrderNo of orders) {
       const until = this.#found.get(settings)?.get(mchOrderNo)
       if (until && isBefore(momentOf(this.#clock), until)) continue
       if (!(await finds(mchOrderNo))) return false
       this.found(settings, mchOrderNo)
     }
-    return orders.length > 0
+    return true
   }
 }

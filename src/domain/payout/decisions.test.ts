@@ -212,12 +212,13 @@ describe('an answer to apply', () => {
     payout: Payout,
     askedAt: number,
     {
-      isPresenceChecked = false,
+      isPresenceChecked = true,
+      isNoneKnown = false,
       queryPolicy = NO_RESEND,
-    }: { isPresenceChecked?: boolean; queryPolicy?: QueryPolicy } = {},
+    }: { isPresenceChecked?: boolean; isNoneKnown?: boolean; queryPolicy?: QueryPolicy } = {},
   ) =>
     attributed(
-      recordAbsence(payout, exchange, { askedAt, isPresenceChecked }, queryPolicy, askedAt),
+      recordAbsence(payout, exchange, { askedAt, isPresenceChecked, isNoneKnown }, queryPolicy, askedAt),
       'QUERY',
       exchange,
     )
@@ -269,6 +270,25 @@ describe('an answer to apply', () => {
     const expired = onTimer(after, TABLE, NOW + 1_000)
     assert.ok(!('ask' in expired))
     assert.deepEqual(moved(expired, 'review').refusal, 'no such branch')
+  })
+
+  test('after a refusal or a "later", "not found" counts without a presence check only if there is no order to check with', () => {
+    for (const [answer, end] of [
+      [refused, 'failed'],
+      [tooFast, 'queued'],
+    ] as const) {
+      const after = moved(record(given('submitting'), answer), 'unknown')
+      const unproved = { isPresenceChecked: false }
+      assert.equal(absorbed(notFound(after, NOW + 5_000, unproved)).notFoundCount, 0)
+      moved(notFound(after, NOW + 5_000, { ...unproved, isNoneKnown: true }), end)
+    }
+  })
+
+  test('a refusal that the dialect no longer calls one does not end a payout that is confirmed absent', () => {
+    const after = moved(record(given('submitting'), refused), 'unknown')
+    const queryPolicy = { ...TABLE, notPaidCodes: [] }
+    const once = absorbed(notFound(after, NOW + 5_000, { queryPolicy }))
+    assert.equal(moved(notFound(once, NOW + 5_000, { queryPolicy }), 'review').refusal, 'no such branch')
   })
 
   test('after a refusal or a "later", settings that are not in force conclude nothing from "not found"', () => {
@@ -1012,7 +1032,7 @@ describe('a callback or a query result', () => {
       'a refusal': recordAbsence(
         given('unknown', { reason: 'refused', refusal: 'closed' }),
         exchange,
-        { askedAt: NOW, isPresenceChecked: false },
+        { askedAt: NOW, isPresenceChecked: true },
         TABLE,
         NOW,
       ),
@@ -1354,8 +1374,8 @@ describe('a request to cancel', () => {
 
     test('after a "later", and after a confirmed absence, a person decides', () => {
       const turnedAway = wanted('unknown', { reason: 'later', unknownSince: 0 })
-      const unproved = { askedAt: NOW, isPresenceChecked: false }
-      const later = moved(recordAbsence(turnedAway, exchange, unproved, TABLE, NOW), 'review')
+      const found = { askedAt: NOW, isPresenceChecked: true }
+      const later = moved(recordAbsence(turnedAway, exchange, found, TABLE, NOW), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
       const payout = wanted('unknown', { notFoundCount: TABLE.confirmations - 1, unknownSince: 0 })
       const query = { askedAt: NOW, isPresenceChecked: true }

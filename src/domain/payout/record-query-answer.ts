@@ -10,7 +10,7 @@ import {
   type QueryPolicy,
 } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
-import { afterUnpaid, lastCode } from './send-again.ts'
+import { afterUnpaid, lastCode, withdrawnCode } from './send-again.ts'
 import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
 import { awaitsConfirmation, LATER } from './unconfirmed-answer.ts'
@@ -18,18 +18,18 @@ import { awaitsConfirmation, LATER } from './unconfirmed-answer.ts'
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
 
-/** When payoutd asked, and whether the same settings found a known order at that time. */
-export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
+/** When payoutd asked, and whether the same settings found known orders at that time. `isNoneKnown`: there were none to find. */
+export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean; isNoneKnown?: boolean }
 
 /**
  * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
- * them in a row confirm absence; where the gateway had said that the attempt is not paid, one confirms that, without a presence check.
- * If the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
+ * them in a row confirm absence; where the gateway had said that the attempt is not paid, one confirms that, also while the account
+ * has no order to check with. If the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
   exchange: Exchange,
-  { askedAt, isPresenceChecked }: QueryRecord,
+  { askedAt, isPresenceChecked, isNoneKnown = false }: QueryRecord,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
@@ -39,7 +39,7 @@ export function recordAbsence(
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
   const isConfirming = awaitsConfirmation(payout, queryPolicy)
-  const counts = isPresenceChecked || isConfirming
+  const counts = isPresenceChecked || (isConfirming && isNoneKnown)
   const confirmations = isConfirming ? 1 : queryPolicy.confirmations
   const after = nothingAlive(payout, { askedAt, counts }, { ...queryPolicy, confirmations }, now)
   return change(payout, after ?? confirmedAbsent(payout, queryPolicy, now), 'QUERY', exchange)
@@ -52,7 +52,9 @@ function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy, now: Instant)
     return become(payout, 'review', { reason: 'proved-absent' })
   if (payout.reason === LATER)
     return afterUnpaid(payout, { reason: lastCode(payout) ?? LATER, turnedAway: true }, now)
-  // No order of it is alive, and the gateway would refuse it again.
+  // No order of it is alive, and the gateway would refuse it again, unless the dialect no longer says that it did.
+  if (payout.refusal !== null && withdrawnCode(payout, queryPolicy) !== null)
+    return become(payout, 'review', { reason: 'proved-absent', refusal: payout.refusal })
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
   return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })
 }

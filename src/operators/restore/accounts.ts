@@ -14,7 +14,7 @@ export type AskedAccount = {
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The presence check of this account: call `found` with every order that was found. */
-  presenceCheck: { found: (mchOrderNo: string) => void; holds: (payoutId: string) => Promise<boolean> }
+  presenceCheck: { found: (mchOrderNo: string) => void; holds: (payoutId: string) => Promise<boolean | null> }
 }
 
 /** The gateway accounts of a merchant that a recovery can ask, and those that it cannot. */

@@ -82,7 +82,7 @@ async function world(t: TestContext) {
     /** And the gateway has no order of it. */
     async toldLater() {
       await decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, TABLE, now))
-      const isPresenceChecked = false
+      const isPresenceChecked = true
       await decided(ledger, 'p', (payout, now) =>
         recordAbsence(payout, {}, { askedAt: now + 60_000, isPresenceChecked }, TABLE, now),
       )

@@ -169,7 +169,7 @@ async function decidedByPerson({ step }: World, resolution: Resolution): Promise
 async function unpaid({ step }: World, code: string, kind: 'refused' | 'retry-later'): Promise<void> {
   const answer = { kind, code, message: 'day limit', balanceShort: false, exchange: {} }
   await step((p, now) => DECISIONS.recordApply(p, p.attempt, answer, TABLE, now))
-  const asked = { isPresenceChecked: false }
+  const asked = { isPresenceChecked: true }
   await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, TABLE, now))
 }
 

@@ -81,6 +81,8 @@ export type QueryContext = {
   settingsHash: string
   askedAt: Instant
   isPresenceChecked: boolean
+  /** There was nothing to find. */
+  isNoneKnown: boolean
 }
 
 type Nothing = { nothing: true }
@@ -220,8 +222,9 @@ export class Poller<
     try {
       const answer = await querier.query(orderNo)
       const outcome = this.#polled.outcomeOf(answer)
-      const isPresenceChecked = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
-      const context = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked }
+      const presence = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
+      const checked = { isPresenceChecked: presence === true, isNoneKnown: presence === null }
+      const context = { accountId, queryPolicy, settingsHash, askedAt, ...checked }
       await this.#evidence.add(merchantId, this.#polled.evidenceOf({ ...order, orderNo }, answer, context))
       return outcome
     } catch (error) {
@@ -234,12 +237,12 @@ export class Poller<
     }
   }
 
-  /** Whether a "not found" counts: only if the same settings find orders that are known to exist. */
+  /** Whether a "not found" counts: only if the same settings find orders that are known to exist. Null: none is. */
   async #checkPresence(
     order: Queried & { orderNo: string },
     { accountId, settingsHash, query }: Querier<Answer>,
     outcome: QueryOutcome,
-  ): Promise<boolean> {
+  ): Promise<boolean | null> {
     const { presenceCheck, ledger } = this.#deps
     const { knownOrders, outcomeOf } = this.#polled
     if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
