@@ -108,7 +108,7 @@ test('no statement of a command reads more than a few pages, however many payout
   await step('recover', () => listOpen(db, fence))
   await step('count', () => db.run(countOpenPayouts, { merchantId }))
   await step('accounts', () => openByAccount(db))
-  await step('merchants', () => merchantOverviews(db, { spendable: () => paise(0), warm: 1 }))
+  await step('merchants', () => merchantOverviews(db, { leftOf: () => paise(0), warm: 1 }))
   const ended = await step('payouts', () => payoutsInStates(db, { merchantId, states: ['paid'], limit: 9 }))
   assert.deepEqual(
     ended.map(({ payoutId }) => payoutId),

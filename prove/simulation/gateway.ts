@@ -43,6 +43,12 @@ export const VERDICTS = [
 ] as const
 export type CallbackVerdict = (typeof VERDICTS)[number]
 
+/** The code that answers an apply which it takes all the same. */
+const DENIALS: Partial<Record<CallbackVerdict, string>> = {
+  'takes it, and answers that it refuses': 'IFSC_INVALID',
+  'takes it, and turns away': 'TOO_FAST',
+}
+
 export type SimulatedReply = { httpStatus: number; body: Buffer }
 export type Callback = { mchId: string; mchOrderNo: string; rawQuery: string; said: string }
 
@@ -118,7 +124,7 @@ export class Gateway {
       return fails('BALANCE_SHORT')
     }
     account.available -= cost
-    const isDenied = verdict.startsWith('takes it, and') && !verdict.endsWith('nobody can read')
+    const denial = DENIALS[verdict]
     const order: Order = {
       mchId: account.mchId,
       mchOrderNo,
@@ -130,13 +136,13 @@ export class Gateway {
       returned: false,
       takenAt: now,
       findableFrom:
-        now + (isDenied ? DENIED_FOR_MS : verdict.includes('shows it to no query') ? this.#hiddenForMs : 0),
-      wasDenied: isDenied,
+        now + (denial ? DENIED_FOR_MS : verdict.includes('shows it to no query') ? this.#hiddenForMs : 0),
+      wasDenied: denial !== undefined,
       endedAt: null,
     }
     this.orders.push(order)
     if (verdict === 'pays at once') this.end(order, 'success', now)
-    if (order.wasDenied) return fails(verdict.endsWith('refuses') ? 'IFSC_INVALID' : 'TOO_FAST')
+    if (denial) return fails(denial)
     if (verdict.startsWith('takes it'))
       return { reply: { httpStatus: 200, body: Buffer.from('<html>') }, what: verdict }
     const { agentpayOrderId, status } = order

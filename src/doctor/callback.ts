@@ -1,3 +1,4 @@
+import { isLoopback } from '../gateway/transport/connections.ts'
 import { cutText } from '../text/text.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 
@@ -72,5 +73,3 @@ export function checkCallback(callback: CallbackToCheck, answer: EndpointAnswer)
   }
   return good(`payoutd answers at ${url}, and rejects a wrong signature`)
 }
-
-const isLoopback = (url: string): boolean => /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)

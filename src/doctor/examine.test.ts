@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../platform/running/clock.ts'
-import { type Check, type CheckResult, examine, good, wrong } from './examine.ts'
+import { type Check, type CheckResult, examine, good, warning, wrong } from './examine.ts'
 
 const ADDRESSES = { database: 'db:5432/payouts', kafka: 'kafka:9092', registry: 'http://registry' }
 
@@ -45,6 +45,14 @@ test('a check that cannot run is reported as unchecked, down the whole chain, an
     ['wrong', 'unchecked', 'unchecked', 'good'],
   )
   assert.match(found[2]?.finding.what ?? '', /needs "migrations"/)
+})
+
+test('a warning keeps no other check from running', async () => {
+  const { found } = await findings([
+    check('gateway', async () => warning('plain http', 'use https')),
+    check('orders', fine, 'gateway'),
+  ])
+  assert.equal(found[1]?.finding.state, 'good')
 })
 
 test('a check that needs two others names the one that failed', async () => {

@@ -177,7 +177,7 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
   if (open.length === 0) return good('no circuit is open')
   return warning(
     open.join('; '),
-    'ask the gateway what is wrong; payoutd goes on as soon as it accepts a payout',
+    'ask the gateway what is wrong; payoutd tries again by itself, with what the balance covers',
   )
 }
 

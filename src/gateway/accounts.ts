@@ -1,4 +1,4 @@
-import type { QueryPolicy } from '../domain/payout/next-query.ts'
+import { PROMISES_NOTHING, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'
@@ -35,7 +35,7 @@ export function connectAccounts(
       const account = connect(former, 0, clock)
       return {
         ...account,
-        queryPolicy: { ...account.queryPolicy, resendWhenAbsent: false, notPaidCodes: [] },
+        queryPolicy: { ...account.queryPolicy, ...PROMISES_NOTHING },
       }
     }),
   ]

@@ -162,7 +162,7 @@ test('cancelling many at once reports on each, and one that is too late does not
   assert.match(lines[0] ?? '', /^payout p-1 stays submitting: the gateway may have it/)
   assert.equal(lines[1], 'payout more-0 is cancelled: it was queued, and payoutd never sent it')
   assert.deepEqual(lines.slice(20), [
-    'and 5 more are stopped; of 1 more, which the gateway may have, the cancel request is recorded',
+    'and 5 more are stopped; 1 more may be at the gateway: the cancel request is recorded',
   ])
   const states = (await payoutsOf(ledger)).map(({ state }) => state)
   assert.equal(states.filter((state) => state === 'cancelled').length, 24)

@@ -3,7 +3,7 @@ import type { PayinQueryAnswer } from '../domain/payin/gateway-answers.ts'
 import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { change, isLateLook, isOver, lateLookAt, toReview, waits } from '../domain/payin/transition.ts'
-import type { QueryPolicy } from '../domain/payout/next-query.ts'
+import { PROMISES_NOTHING, type QueryPolicy } from '../domain/payout/next-query.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { bothSides } from '../stages/outcomes/known-orders.ts'
@@ -33,8 +33,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [0],
   graceMs: 0,
   confirmations: 1,
-  resendWhenAbsent: false,
-  notPaidCodes: [],
+  ...PROMISES_NOTHING,
 }
 const OUTCOMES = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
 

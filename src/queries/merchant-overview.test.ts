@@ -10,12 +10,12 @@ import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
 import { sql } from '../platform/postgres/postgres.ts'
-import { spendable, WARM } from '../stages/dispatch/merchant-gate.ts'
+import { leftOf, WARM } from '../stages/dispatch/merchant-gate.ts'
 import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { circuitText, merchantsText } from '../views/merchant-text.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 
-const RULES = { spendable, warm: WARM }
+const RULES = { leftOf, warm: WARM }
 
 /** Three queued payouts of ₹100 (one of them waits for a back-off), and one in each state of interest. */
 async function busy(t: TestContext) {
@@ -171,8 +171,10 @@ test('a circuit that opened because payouts were sent too late suggests a cause'
 })
 
 const sendNone = sql<object>`update payouts set ready = false`
+const turnedAway = sql<object>`update payouts set reason = 'later' where state = 'unknown'`
+const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong'`
 
-test('a circuit whose time is over is open until a payout was accepted or refused, or none waits', async (t) => {
+test('a circuit whose time is over is shown as long as something waits to be sent', async (t) => {
   const ledger = await busy(t)
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
@@ -190,8 +192,25 @@ test('a circuit whose time is over is open until a payout was accepted or refuse
   assert.deepEqual([acme.circuit, acme.canary], [{ until: null, reason: 'long ago' }, null])
   assert.match(
     merchantsText([acme]),
-    /acme +not accepted .*\n\nacme's gateway accepts no payout, and payoutd tries again and again: long ago/,
+    /acme +not accepted .*\n\nacme's gateway has accepted none of the latest payouts: long ago/,
   )
   await ledger.db.run(sendNone, {})
   assert.equal((await overviewOf(ledger)).acme.circuit, null)
+  await ledger.db.run(turnedAway, {})
+  assert.notEqual((await overviewOf(ledger)).acme.circuit, null, 'it will be sent again')
+  await ledger.db.run(toBeCancelled, {})
+  assert.equal((await overviewOf(ledger)).acme.circuit, null)
+})
+
+test('a gateway that has refused everything in a canary is told to people, and what did not open the circuit is not the reason', async (t) => {
+  const ledger = await busy(t)
+  const told = async (refusals: number) => {
+    await ledger.db.run(saveCircuit, {
+      ...{ merchantId: 'acme', available: null, feeEstimate: 0n, feeShare: null, warmUp: 0, refusals },
+      ...{ consecutiveFailures: 1, circuitOpened: 0, circuitOpenUntil: null, circuitReason: '1 × timeout' },
+    })
+    return (await overviewOf(ledger)).acme.circuit
+  }
+  assert.equal(await told(19), null)
+  assert.deepEqual(await told(25), { until: null, reason: '25 × refused' })
 })

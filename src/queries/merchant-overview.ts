@@ -7,7 +7,14 @@ import { type OpenPayouts, openPayouts, openPayoutsOfAll } from '../ledger/open-
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from './open-by-account.ts'
 import { accountsKnown, type OpenAt } from './sql/accounts.ts'
-import { inReview, type MerchantRow, merchantRows, type Pause, type Recovering } from './sql/merchants.ts'
+import {
+  inReview,
+  type MerchantRow,
+  merchantRows,
+  type Pause,
+  type Recovering,
+  TOLD_AFTER,
+} from './sql/merchants.ts'
 
 export type Amounts = { count: number; amount: Paise }
 /** What a merchant has under way. Ended payouts are not counted. */
@@ -18,8 +25,8 @@ export type MerchantTraffic = Record<
 
 /** The rules of sending that the overview explains. */
 export type PaceRules = {
-  /** The part of the balance, in paise, that is still free to spend. */
-  spendable: (row: MerchantRow) => Paise
+  /** The part of the balance, in paise, that is still free to spend; below zero where more is kept than there is. */
+  leftOf: (row: MerchantRow) => bigint
   /** So many good answers end the canary. */
   warm: number
 }
@@ -102,12 +109,12 @@ function overview(
   row: MerchantRow,
   traffic: MerchantTraffic,
   inReview: number,
-  { spendable, warm }: PaceRules,
+  { leftOf, warm }: PaceRules,
 ): Omit<MerchantOverview, 'account' | 'openElsewhere'> {
   const { merchantId, available, snapshotAt, warmUp, now } = row
   const { queued } = traffic
   const needed = queued.amount + estimatedFees(row, queued.amount, queued.count)
-  const missing = needed - spendable(row)
+  const missing = needed - leftOf(row)
   return {
     merchantId,
     recovering: recoveryOf(row),
@@ -146,6 +153,6 @@ export const circuitOf = ({
   const isWaiting = circuitOpenUntil !== null && now < circuitOpenUntil
   return {
     until: isWaiting ? circuitOpenUntil : null,
-    reason: circuitReason ?? `${refusals} × refused`,
+    reason: refusals >= TOLD_AFTER ? `${refusals} × refused` : circuitReason,
   }
 }

@@ -10,8 +10,6 @@ export function shortageText({ merchantId, payoutId, since, missing, waiting, ke
   const behind = waiting - 1
   const others = behind === 0 ? '' : `, and ${behind} ${behind === 1 ? 'waits' : 'wait'} behind it`
   const inDoubt =
-    kept === 0n
-      ? ''
-      : ` (${formatRupees(kept)} of the balance is kept for payouts whose result is not known yet)`
+    kept === 0n ? '' : ` (${formatRupees(kept)} is kept for payouts whose result is not known yet)`
   return `${merchantId} lacks ${formatRupees(missing)} for its payout ${payoutId} since ${formatTime(since)}${others}${inDoubt}`
 }

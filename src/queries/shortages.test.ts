@@ -14,6 +14,8 @@ import { tellPayout } from './payout-story.ts'
 import { shortages } from './sql/shortages.ts'
 
 const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
+const paused = sql<object>`update merchants set paused_at = now(), paused_by = 'asha', paused_reason = 'audit'`
+const resumed = sql<object>`update merchants set paused_at = null, paused_by = null, paused_reason = null`
 
 test('a payout that the balance does not cover is reported, with what waits behind it, until it is covered', async (t) => {
   const { ledger, config } = await testLedger(t)
@@ -58,6 +60,20 @@ test('a payout that the balance does not cover is reported, with what waits behi
   const scraped = await metrics.registry.metrics()
   assert.match(scraped, /payoutd_merchant_balance_short_paise\{merchant="acme"\} 50500/)
   assert.match(scraped, /payoutd_merchant_balance_short_payouts\{merchant="acme"\} 2/)
+
+  await accepted(ledger, config, [command('lost', { amount: paise(10_000n), priority: 9 })])
+  assert.equal((await claimNext()).wave.length, 1)
+  assert.match(
+    (await doctor()).what,
+    /acme lacks ₹610\.00 for its payout large .* \(₹105\.00 is kept for payouts whose result is not known yet\)$/,
+  )
+  await db.run(paused, {})
+  assert.equal(
+    (await doctor()).state,
+    'good',
+    'nothing is asked about the balance of a merchant that is paused',
+  )
+  await db.run(resumed, {})
 
   await hasBalance(200_000n)
   assert.equal((await claimNext()).wave.length, 2)

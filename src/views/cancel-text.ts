@@ -9,16 +9,18 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
     outcomes,
     (outcome) => inWords(outcome, be),
     (rest) => {
-      const stopped = rest.filter(isStopped).length
-      const asked = rest.filter(({ kind }) => kind === 'requested').length
-      const others = rest.length - stopped - asked
-      return [
-        `and ${stopped} more ${be === 'is' ? 'are' : be} stopped`,
-        ...(asked > 0
-          ? [`of ${asked} more, which the gateway may have, the cancel request ${be} recorded`]
-          : []),
-        ...(others > 0 ? [`${others} more stay as they are`] : []),
-      ].join('; ')
+      const are = be === 'is' ? 'are' : be
+      const more = (kinds: readonly CancelOutcome['kind'][], what: string) => {
+        const count = rest.filter(({ kind }) => kinds.includes(kind)).length
+        return count > 0 ? [`${count} more ${what}`] : []
+      }
+      return `and ${[
+        ...more(['cancelled', 'rejected', 'review'], `${are} stopped`),
+        ...more(['after-recovery'], `${are} left to the recovery of their merchant`),
+        ...more(['requested'], `may be at the gateway: the cancel request ${be} recorded`),
+        ...more(['remembered'], `are not in the ledger: the request ${be} remembered`),
+        ...more(['too-late'], 'had already ended'),
+      ].join('; ')}`
     },
   )
 

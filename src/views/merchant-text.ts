@@ -96,7 +96,7 @@ export const recoveryText = (
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
   `${
     until === null
-      ? `${merchantId}'s gateway accepts no payout, and payoutd tries again and again`
+      ? `${merchantId}'s gateway has accepted none of the latest payouts`
       : `${merchantId}'s circuit is open until ${formatTime(until)}`
   }: ${reason ?? ''}${
     reason?.endsWith(' lease-ended')

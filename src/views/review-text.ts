@@ -34,6 +34,8 @@ function whyInReview(reason: string | null): string {
       return 'failed-in-doubt: the gateway says that an order with its number failed. But payoutd sent it more than once, or the ledger was set back, and the gateway did not promise to refuse a second order: another order may still be paid'
     case 'order-shown':
       return 'order-shown: it was about to be sent (again) when the gateway reported an order of it, in words that do not settle it'
+    case 'refusal-withdrawn':
+      return 'refusal-withdrawn: the gateway refused it and says that it has no such order, but the settings in force do not call its answer a refusal'
     case 'no-promise':
       return 'no-promise: it was to be sent again, but the gateway may still pay an earlier attempt, and the settings in force no longer say that the gateway prevents a second payment'
     case 'cancel-requested':

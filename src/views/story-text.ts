@@ -16,7 +16,7 @@ import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import { resendCommand } from './resend-command.ts'
 
-const NOT_CERTAIN = 'by an answer that no query has confirmed'
+const NOT_CERTAIN = 'not confirmed yet'
 
 /** The story of a payout for a person to read, in lines. */
 export function storyText(story: PayoutStory): string {
@@ -31,7 +31,7 @@ export function storyText(story: PayoutStory): string {
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(story)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
     ['refused', payout.refusal && `${payout.refusal} (${NOT_CERTAIN})`],
-    ['turned away', reason === LATER ? `${lastCode(payout)} (${NOT_CERTAIN})` : null],
+    ['told "later"', reason === LATER ? `${lastCode(payout)} (${NOT_CERTAIN})` : null],
     ['to be cancelled', isEnd(state) ? null : payout.cancelRequest],
     [
       'send again with',

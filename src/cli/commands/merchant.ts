@@ -22,7 +22,7 @@ import {
 import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
-import { spendable, WARM } from '../../stages/dispatch/merchant-gate.ts'
+import { leftOf, WARM } from '../../stages/dispatch/merchant-gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
 import { type DecisionResult, decideInDatabase } from '../decide.ts'
@@ -38,7 +38,7 @@ export const merchantsCommand = new Command('merchants')
     const config = readConfig(process.env)
     const printLine = json ? note : print
     await withDatabase(config, async (db) => {
-      const overviews = await merchantOverviews(db, { spendable, warm: WARM })
+      const overviews = await merchantOverviews(db, { leftOf, warm: WARM })
       if (json) for (const each of overviews) print(JSON.stringify(each, paiseAsText))
       else if (overviews.length > 0) print(merchantsText(inLines(overviews)))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))

@@ -241,7 +241,7 @@ describe('an answer to apply', () => {
     assert.equal(absorbed(notFound(after, NOW + 4_999)).notFoundCount, 0)
     const again = moved(notFound(after, NOW + 5_000), 'queued')
     assert.deepEqual(
-      [again.reason, again.turnedAway, again.laterCodes, again.accountId, again.doubted],
+      [again.reason, again.turnedAway, again.unpaidCodes, again.accountId, again.doubted],
       ['TOO_FAST', true, 'TOO_FAST', null, false],
     )
     assert.deepEqual([again.ready, again.dueAt], [false, NOW + 5_000 + 1_600])

@@ -1,11 +1,11 @@
 import type { Instant } from '../instant.ts'
 import type { Payout } from './payout.ts'
 
-/** When to ask again. From the merchant's dialect; all in milliseconds. */
+/** When to ask again, and what may be concluded. From the merchant's dialect. */
 export type QueryPolicy = {
-  /** The waits before queries about an accepted or unknown payout: at least one; the last repeats for ever. */
+  /** The waits before queries about an accepted or unknown payout, in ms: at least one; the last repeats for ever. */
   queryAfterMs: readonly number[]
-  /** How long after a result became unknown a "not found" begins to count. */
+  /** How long, in ms, after a result became unknown a "not found" begins to count. */
   graceMs: number
   /** How many counted "not found" in a row confirm absence. */
   confirmations: number
@@ -15,6 +15,9 @@ export type QueryPolicy = {
   notPaidCodes: readonly string[]
 }
 
+/** Of a gateway none of whose promises counts. */
+export const PROMISES_NOTHING = { resendWhenAbsent: false, notPaidCodes: [] } as const
+
 /**
  * The policy of a process whose settings are not in force: it keeps asking, but concludes nothing from a "not found" or a
  * failure in doubt.
@@ -23,8 +26,7 @@ export const inconclusive = (queryPolicy: QueryPolicy): QueryPolicy => ({
   ...queryPolicy,
   graceMs: Number.POSITIVE_INFINITY,
   confirmations: Number.POSITIVE_INFINITY,
-  resendWhenAbsent: false,
-  notPaidCodes: [],
+  ...PROMISES_NOTHING,
 })
 
 export const nextQueryAt = (queries: number, queryPolicy: QueryPolicy, now: Instant): Instant =>
@@ -69,7 +71,7 @@ type CountedAnswer = { askedAt: Instant; counts: boolean }
 /** Whether payoutd may conclude anything by this policy. */
 export const isConclusive = ({ graceMs }: QueryPolicy): boolean => Number.isFinite(graceMs)
 
-/** The same payout after a query that ended nothing: the next wait is longer. */
+/** The same payout after a query that ended nothing: the next wait is the policy's next. */
 export function askedInVain(
   payout: Payout,
   queryPolicy: QueryPolicy,

@@ -19,7 +19,7 @@ export const sentPayout = (fields: Partial<Payout>): Payout => ({
   orderShown: false,
   orderBesides: false,
   absenceConfirmed: false,
-  laterCodes: null,
+  unpaidCodes: null,
   refusal: null,
   unreported: false,
   saidOtherwise: null,

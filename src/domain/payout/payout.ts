@@ -25,14 +25,14 @@ export type Payout = {
   /** An attempt before the latest may be alive: payoutd sent it again without proof that the gateway never got that one. */
   doubted: boolean
   /**
-   * The gateway answered "later" to an attempt, or a person said that the gateway has no order of one. That attempt is not
+   * The gateway answered "later" to an attempt, which a query confirmed, or a person said that the gateway has no order of one. That attempt is not
    * paid; the gateway may still keep an order of it, as failed.
    */
   turnedAway: boolean
   /** A person said that the gateway has no order of the attempts that raise the doubt. */
   absenceConfirmed: boolean
   /** The retCodes, one on each line, the latest last, of answers that mean that the attempt is not paid. Null: none. */
-  laterCodes: string | null
+  unpaidCodes: string | null
   /**
    * The gateway's reason for a refusal or failure that may be about only one attempt or another order. It becomes the
    * payout's reason once payoutd confirms that no order is alive. Else null.

@@ -7,7 +7,7 @@ import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import { shown, shownBesides } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
-import { afterUnpaid, withCode } from './send-again.ts'
+import { afterUnpaid } from './send-again.ts'
 import { mayBePaidByAnother } from './several-orders.ts'
 import { endedUnpaid, isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
@@ -86,23 +86,15 @@ function recorded(
         'APPLY',
         exchange,
       )
-    case 'refused': {
-      const refusal = answer.message || answer.code
-      const laterCodes = withCode(payout.laterCodes, answer.code)
-      const after = unconfirmed(payout, { reason: 'refused', refusal, laterCodes }, queryPolicy, now)
-      return change(payout, after, 'APPLY', exchange)
-    }
+    case 'refused':
+    case 'retry-later':
+      return change(payout, unconfirmed(payout, answer, queryPolicy, now), 'APPLY', exchange)
     case 'not-sent': {
       // The order that was shown belongs to an earlier attempt, so payoutd asks the gateway about it.
       const isShown = knownId !== null || payout.orderShown
       const after = isShown
         ? notKnown(payout, answer.reason, queryPolicy, now)
         : afterUnpaid(payout, { reason: answer.reason }, now)
-      return change(payout, after, 'APPLY', exchange)
-    }
-    case 'retry-later': {
-      const laterCodes = withCode(payout.laterCodes, answer.code)
-      const after = unconfirmed(payout, { reason: 'later', laterCodes }, queryPolicy, now)
       return change(payout, after, 'APPLY', exchange)
     }
     case 'duplicate':

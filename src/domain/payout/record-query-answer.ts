@@ -42,21 +42,25 @@ export function recordAbsence(
   const counts = isPresenceChecked || (isConfirming && isNoneKnown)
   const confirmations = isConfirming ? 1 : queryPolicy.confirmations
   const after = nothingAlive(payout, { askedAt, counts }, { ...queryPolicy, confirmations }, now)
-  return change(payout, after ?? confirmedAbsent(payout, queryPolicy, now), 'QUERY', exchange)
+  return change(payout, after ?? confirmedAbsent(payout, isConfirming, queryPolicy, now), 'QUERY', exchange)
 }
 
-function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
-  const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
-  if (!neverThere) return become(payout, 'review', { reason: NOT_FOUND })
-  if (!queryPolicy.resendWhenAbsent && !awaitsConfirmation(payout, queryPolicy))
-    return become(payout, 'review', { reason: 'proved-absent' })
-  if (payout.reason === LATER)
+function confirmedAbsent(
+  payout: Payout,
+  isConfirming: boolean,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Payout {
+  const { state, reason, refusal, agentpayOrderId, orderShown } = payout
+  const toPerson = (why: string) => become(payout, 'review', { reason: why, refusal })
+  if (state !== 'unknown' || agentpayOrderId !== null || orderShown) return toPerson(NOT_FOUND)
+  if (!queryPolicy.resendWhenAbsent && !isConfirming) return toPerson('proved-absent')
+  if (reason === LATER)
     return afterUnpaid(payout, { reason: lastCode(payout) ?? LATER, turnedAway: true }, now)
-  // No order of it is alive, and the gateway would refuse it again, unless the dialect no longer says that it did.
-  if (payout.refusal !== null && withdrawnCode(payout, queryPolicy) !== null)
-    return become(payout, 'review', { reason: 'proved-absent', refusal: payout.refusal })
-  if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
-  return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })
+  if (refusal === null) return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })
+  // The settings in force may no longer call it a refusal.
+  if (withdrawnCode(payout, queryPolicy) !== null) return toPerson('refusal-withdrawn')
+  return become(payout, 'failed', { reason: refusal, unreported: true })
 }
 
 /** What a query without an answer does: ask again later. */

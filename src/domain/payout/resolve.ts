@@ -172,12 +172,12 @@ export function resolve(
  * nobody knows its account.
  */
 function whatMayBeAlive(
-  { accountId, doubted, laterCodes }: Payout,
+  { accountId, doubted, unpaidCodes }: Payout,
   confirmedAbsentBy: string | null,
   terms: ResendTerms,
 ): PayoutFields {
   const absenceConfirmed = confirmedAbsentBy !== null
-  const word = { absenceConfirmed, laterCodes: absenceConfirmed ? null : laterCodes }
+  const word = { absenceConfirmed, unpaidCodes: absenceConfirmed ? null : unpaidCodes }
   if (accountId === terms.accountId) return { ...word, accountId, doubted: true }
   return { ...word, accountId: null, doubted: doubted && accountId === null, turnedAway: true }
 }

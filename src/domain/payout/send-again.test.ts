@@ -74,7 +74,7 @@ test('a payout that was sent needs the promise to refuse duplicates, however oft
 test('a payout that was turned away needs every list of codes that it relied on', () => {
   const twice = turnedAway(sentAgain(turnedAway(sent, 'BALANCE_SHORT')), 'TOO_FAST')
   const queued = turnedAway(sentAgain(twice), 'BALANCE_SHORT')
-  assert.deepEqual([queued.reason, queued.laterCodes], ['BALANCE_SHORT', 'TOO_FAST\nBALANCE_SHORT'])
+  assert.deepEqual([queued.reason, queued.unpaidCodes], ['BALANCE_SHORT', 'TOO_FAST\nBALANCE_SHORT'])
   assert.equal(withdrawnPromise(queued, MAY_PAY_TWICE), null)
   for (const code of MAY_PAY_TWICE.notPaidCodes) {
     const without = MAY_PAY_TWICE.notPaidCodes.filter((each) => each !== code)

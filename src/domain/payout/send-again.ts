@@ -12,7 +12,7 @@ export type GatewayPromises = {
 }
 
 /** The fields that decide whether a waiting payout may be sent again. */
-export type SentAgain = Pick<Payout, 'doubted' | 'absenceConfirmed' | 'laterCodes'>
+export type SentAgain = Pick<Payout, 'doubted' | 'absenceConfirmed' | 'unpaidCodes'>
 
 /**
  * Why these promises forbid sending a waiting payout again, whatever queued it; null: it may be sent. A promise must hold
@@ -27,11 +27,11 @@ export function withdrawnPromise(payout: SentAgain, promises: GatewayPromises): 
     : `the gateway said ${code} to an attempt, and the settings in force do not say that such an attempt is not paid`
 }
 
-/** The code of an answer that payoutd took for "later", though these promises do not; null: there is none. */
+/** The code of a refusal or a "later" that these promises do not take to mean that the attempt is not paid; null: there is none. */
 export const withdrawnCode = (
-  { laterCodes }: Pick<Payout, 'laterCodes'>,
+  { unpaidCodes }: Pick<Payout, 'unpaidCodes'>,
   { notPaidCodes }: Pick<GatewayPromises, 'notPaidCodes'>,
-): string | null => codesIn(laterCodes).find((code) => !notPaidCodes.includes(code)) ?? null
+): string | null => codesIn(unpaidCodes).find((code) => !notPaidCodes.includes(code)) ?? null
 
 /** The same payout after an attempt that is not paid: it waits to be sent again, and nothing of that attempt is alive at its account. */
 export const afterUnpaid = (
@@ -48,12 +48,12 @@ export const afterUnpaid = (
 /** 0.4 s after the first attempt, doubling up to a minute. */
 const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** attempt)
 
-/** `laterCodes` with this code as the last. */
-export const withCode = (laterCodes: string | null, code: string): string =>
-  [...codesIn(laterCodes).filter((each) => each !== code), code].join('\n')
+/** `unpaidCodes` with this code as the last. */
+export const withCode = (unpaidCodes: string | null, code: string): string =>
+  [...codesIn(unpaidCodes).filter((each) => each !== code), code].join('\n')
 
-/** The code of the latest "later"; undefined: there was none. */
-export const lastCode = ({ laterCodes }: Pick<Payout, 'laterCodes'>): string | undefined =>
-  codesIn(laterCodes).at(-1)
+/** The latest such code; undefined: there was none. */
+export const lastCode = ({ unpaidCodes }: Pick<Payout, 'unpaidCodes'>): string | undefined =>
+  codesIn(unpaidCodes).at(-1)
 
-const codesIn = (laterCodes: string | null): string[] => laterCodes?.split('\n') ?? []
+const codesIn = (unpaidCodes: string | null): string[] => unpaidCodes?.split('\n') ?? []

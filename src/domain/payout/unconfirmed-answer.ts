@@ -1,22 +1,32 @@
+import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import type { Payout } from './payout.ts'
-import { withdrawnCode } from './send-again.ts'
-import { become, type PayoutFields } from './transition.ts'
+import { withCode, withdrawnCode } from './send-again.ts'
+import { become } from './transition.ts'
 
 /** Why a payout is unknown of which the gateway said that it refuses this attempt, or will not take it now. */
 const REFUSED = 'refused'
 export const LATER = 'later'
 
-type Said = { laterCodes: string } & ({ reason: typeof REFUSED; refusal: string } | { reason: typeof LATER })
-
 /**
  * The same payout after a refusal or a "later". Neither names an order: it may answer another request, or the second run of one
  * that a proxy sent twice. So payoutd keeps what was said, and asks the gateway.
  */
-export function unconfirmed(payout: Payout, said: Said, queryPolicy: QueryPolicy, now: Instant): Payout {
-  const dueAt = Math.min(nextQueryAt(0, queryPolicy, now), payout.deadline)
-  const fields: PayoutFields = { ...said, unknownSince: now, dueAt }
+export function unconfirmed(
+  payout: Payout,
+  answer: Extract<ApplyAnswer, { kind: 'refused' | 'retry-later' }>,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Payout {
+  const fields = {
+    ...(answer.kind === 'refused'
+      ? { reason: REFUSED, refusal: answer.message || answer.code }
+      : { reason: LATER }),
+    unpaidCodes: withCode(payout.unpaidCodes, answer.code),
+    unknownSince: now,
+    dueAt: Math.min(nextQueryAt(0, queryPolicy, now), payout.deadline),
+  }
   return payout.state === 'unknown'
     ? { ...payout, ...fields, notFoundCount: 0 }
     : become(payout, 'unknown', fields)

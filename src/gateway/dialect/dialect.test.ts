@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { longestSendMs, promisesOf, queryPolicyOf } from './dialect.ts'
+import { longestSendMs, queryPolicyOf } from './dialect.ts'
 import { loadDialect } from './dialect-file.ts'
 
 test('the default dialect relies on nothing that the contract does not promise', () => {
@@ -35,7 +35,18 @@ test('the sandbox refuses duplicates, so absence may be confirmed sooner and the
     queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
     graceMs: 5_000,
     confirmations: 2,
-    notPaidCodes: promisesOf(dialect).notPaidCodes,
+    notPaidCodes: [
+      ...['TOO_FAST', 'BALANCE_SHORT', 'PARAM_ERROR', 'AMOUNT_INVALID', 'ACCOUNT_NO_INVALID', 'IFSC_INVALID'],
+      ...[
+        'VPA_INVALID',
+        'BANK_CODE_INVALID',
+        'PHONE_INVALID',
+        'EMAIL_INVALID',
+        'NAME_INVALID',
+        'NOTIFY_URL_INVALID',
+      ],
+      ...['CURRENCY_INVALID', 'ORDER_NO_INVALID', 'EXTRA_INVALID'],
+    ],
     resendWhenAbsent: true,
   })
   assert.equal(dialect.leaseMs, 15_000)

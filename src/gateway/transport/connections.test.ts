@@ -10,7 +10,7 @@ import { beforeEach, type TestContext, test } from 'node:test'
 import { systemClock } from '../../platform/running/clock.ts'
 import { startServer } from '../testing.ts'
 import { selfSigned } from '../testing-certificate.ts'
-import type { TlsFiles } from './connections.ts'
+import { isLoopback, type TlsFiles } from './connections.ts'
 import { createTransport, type SentRequest } from './transport.ts'
 
 const REQUEST = { path: '/apply', contentType: 'application/x-www-form-urlencoded', body: 'a=1&sign=2' }
@@ -107,6 +107,13 @@ test('NODE_TLS_REJECT_UNAUTHORIZED lets nobody impersonate the gateway', async (
   const { port, requests } = await startTlsGateway(t)
   const sent = await transportTo(t, `https://127.0.0.1:${port}`).send(REQUEST, yes)
   assert.deepEqual([sent.kind, requests], ['not-sent', []])
+})
+
+test('only an address of this machine is one', () => {
+  for (const origin of ['http://localhost:8790', 'http://127.0.0.2', 'http://[::1]:80'])
+    assert.equal(isLoopback(origin), true, origin)
+  for (const origin of ['http://sandbox:8790', 'http://10.0.0.1', 'http://127.0.0.1.example', 'http://[::2]'])
+    assert.equal(isLoopback(origin), false, origin)
 })
 
 test('presents the client certificate to a gateway that requires one', async (t) => {

@@ -27,7 +27,7 @@ create table payouts (
   priority smallint not null,
   ready boolean not null,                 -- a claim may take it
   doubted boolean not null default false,             -- an attempt before the latest may be alive
-  turned_away boolean not null default false,         -- the gateway said "later" to an attempt, and may keep a failed order of it
+  turned_away boolean not null default false,         -- the gateway said "later" to an attempt, as a query confirmed, and may keep a failed order of it
   unreported boolean not null default false,          -- it failed without the gateway's own report that its order did
   absence_confirmed boolean not null default false,   -- it is sent again because the gateway confirmed that it has no order
   order_shown boolean not null default false,         -- the gateway showed that it has or had an order: a later "not found" proves no absence
@@ -47,7 +47,7 @@ create table payouts (
   utr text,
   refusal text,                           -- what the gateway said of a refusal or a failure, while nothing confirms it
   cancel_request text,                    -- who asked to cancel it and why, while that cannot be decided: it is not sent (again)
-  later_codes text,                       -- the retCodes of "later", one in each line
+  unpaid_codes text,                      -- the retCodes of refusals and of "later", one in each line, the latest last
   -- Of a payout that ended unpaid: what the gateway has said since but that it failed. 'alive': that its order is alive, told before
   -- that it failed. 'open': an anomaly that nobody has acknowledged; 'acknowledged': somebody has.
   said_otherwise text,
@@ -340,7 +340,7 @@ create table merchants (
   rate_next timestamptz,                         -- when the next apply may leave under the rate budget
   warm_up integer not null default 0,            -- good answers since the canary began
   consecutive_failures integer not null default 0,   -- answers in a row that neither accept nor refuse
-  refusals integer not null default 0,           -- refusals in a row of a canary
+  refusals integer not null default 0,           -- of a canary, since the gateway last accepted something
   circuit_opened integer not null default 0,     -- times in a row, for the back-off
   circuit_open_until timestamptz,
   circuit_reason text,

@@ -12,7 +12,7 @@ export const updatePayouts = sql<{ payouts: readonly DatedPayout[] }>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
       account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away,
-      absence_confirmed = c.absence_confirmed, later_codes = c.later_codes, refusal = c.refusal, unreported = c.unreported,
+      absence_confirmed = c.absence_confirmed, unpaid_codes = c.unpaid_codes, refusal = c.refusal, unreported = c.unreported,
       said_otherwise = c.said_otherwise, cancel_request = c.cancel_request, order_shown = c.order_shown, order_besides = c.order_besides,
       agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
@@ -40,7 +40,7 @@ export const updatePayouts = sql<{ payouts: readonly DatedPayout[] }>`
           doubted: 'bool',
           turnedAway: 'bool',
           absenceConfirmed: 'bool',
-          laterCodes: 'text',
+          unpaidCodes: 'text',
         },
         ...{
           refusal: 'text',

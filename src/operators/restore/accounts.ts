@@ -1,6 +1,6 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { PROMISES_NOTHING, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { FoundAt } from '../../domain/restore/apply-report.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
@@ -58,8 +58,7 @@ function strictest(accounts: Accounts['accounts']): QueryPolicy {
     queryAfterMs: accounts[0].queryPolicy.queryAfterMs,
     graceMs: Math.max(...queryPolicies.map(({ graceMs }) => graceMs)),
     confirmations: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)),
-    resendWhenAbsent: false,
-    notPaidCodes: [],
+    ...PROMISES_NOTHING,
   }
 }
 

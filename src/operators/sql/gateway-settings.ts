@@ -84,6 +84,6 @@ export const placeAttempted = sql<SettingsOf & { accountId: string }>`
 
 /** Payouts that wait to be sent again, by what they wait for. */
 export const waitingAgain = sql<SettingsOf, SentAgain & { count: number }>`
-  select doubted, absence_confirmed, later_codes, count(*)::int as count from payouts
+  select doubted, absence_confirmed, unpaid_codes, count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen} and state in ('held', 'queued') and attempt > 0
-  group by doubted, absence_confirmed, later_codes`
+  group by doubted, absence_confirmed, unpaid_codes`

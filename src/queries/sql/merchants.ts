@@ -28,12 +28,15 @@ export type MerchantRow = Fees & {
 } & (Pause | NoPause) &
   (Recovering | NotRecovering)
 
+/** So many bad answers in a row, or refusals of a canary, are told to people. */
+export const TOLD_AFTER = 20
+
 /**
  * For a row `m` of merchants: its circuit opened, or would have in a warm-up, or the gateway refused everything in one, and the gateway
- * has since accepted nothing. Without payouts to send (again) nobody finds out whether it would.
+ * has since accepted (or, after failures, refused) nothing. Without payouts to send (again) nobody finds out whether it would.
  */
 export const isCircuitOpen: Fragment = {
-  fragment: `((m.consecutive_failures >= 20 or m.refusals >= 20 or m.circuit_opened > 0) and m.paused_at is null and m.recovering_since is null
+  fragment: `((m.consecutive_failures >= ${TOLD_AFTER} or m.refusals >= ${TOLD_AFTER} or m.circuit_opened > 0) and m.paused_at is null and m.recovering_since is null
     and (m.circuit_open_until > now()
       or exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)
       or exists (select from payouts p

@@ -17,7 +17,7 @@ export type Shortage = {
 }
 
 /**
- * For a merchant m, the payout that its balance does not cover, and how much is missing. A payout that has moved since dispatch
+ * For a merchant m that sends, the payout that its balance does not cover, and how much is missing. A payout that has moved since dispatch
  * looked no longer waits. The limit makes PostgreSQL use the primary key; otherwise it would read the whole index of ready
  * payouts.
  */
@@ -25,14 +25,14 @@ export const lackOfBalance: Fragment = {
   fragment: `
     select p.payout_id,
       least(p.amount + ${estimatedFee.fragment}
-        - greatest(0, m.available::numeric - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)),
+        - (m.available::numeric - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)),
         ${MOST_PAISE.fragment})::bigint as missing
     from (
       select payouts.payout_id, payouts.amount, payouts.ready from payouts
       where payouts.merchant_id = m.merchant_id and payouts.payout_id = m.short_payout_id
       limit 1
     ) p
-    where p.ready`,
+    where p.ready and m.paused_at is null and m.recovering_since is null`,
 }
 
 /** For one merchant, or (null) for all. */

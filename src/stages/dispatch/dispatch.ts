@@ -21,7 +21,7 @@ import { Balances } from './balance.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
 import type { Aside, OpenedDetails } from './claim-candidates.ts'
 import { type Claimant, ClaimRoom } from './claim-room.ts'
-import { type Gate, type PaceLimits, telling } from './merchant-gate.ts'
+import { answersToTell, type Gate, type PaceLimits } from './merchant-gate.ts'
 import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
 import { RefusedClaims } from './refused-claims.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
@@ -101,7 +101,7 @@ export class Dispatch {
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #overdue = new AbortController()
   readonly #toldShort = new Map<string, number>()
-  readonly #mustTell = telling()
+  readonly #mustTell = answersToTell()
   readonly #toldOther = new Set<string>()
   readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()

@@ -4,6 +4,7 @@ import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import {
   afterAnswers,
+  answersToTell,
   type CircuitState,
   canChangePace,
   covered,
@@ -12,7 +13,6 @@ import {
   type PaceLimits,
   rateAfter,
   spendable,
-  telling,
   WARM,
 } from './merchant-gate.ts'
 
@@ -223,8 +223,13 @@ describe('what answers do to the pace', () => {
       const answer = [{ amount: HUNDRED, answer: later }]
       // It is tested with one payout a second, and stays open for people until the gateway accepts or refuses one.
       const probed = afterAnswers(open, answer, NOW + 1_000)
-      assert.deepEqual(probed, { ...open, circuitOpenUntil: NOW + 2_000 })
-      assert.deepEqual(afterAnswers(probed, answer, NOW + 2_000), { ...open, circuitOpenUntil: NOW + 3_000 })
+      const row = (count: number) => ({
+        consecutiveFailures: count,
+        circuitReason: `${count} × BALANCE_SHORT`,
+      })
+      assert.deepEqual(probed, { ...open, ...row(1), circuitOpenUntil: NOW + 2_000 })
+      const again = afterAnswers(probed, answer, NOW + 2_000)
+      assert.deepEqual(again, { ...open, ...row(2), circuitOpenUntil: NOW + 3_000 })
       const accepted = afterAnswers(probed, [{ amount: HUNDRED, answer: good }], NOW + 2_000)
       assert.deepEqual([accepted.circuitOpened, accepted.circuitReason, accepted.warmUp], [0, null, 1])
       // People are told long before, as a merchant with few payouts takes hours for such a run.
@@ -282,7 +287,7 @@ describe('what answers do to the pace', () => {
   })
 
   test('bad answers with good ones between them are no row', () => {
-    const mustTell = telling()
+    const mustTell = answersToTell()
     const found = circuit()
     const told = (answer: ApplyAnswer, merchantId = 'acme') =>
       mustTell(merchantId, { amount: HUNDRED, answer }, found)

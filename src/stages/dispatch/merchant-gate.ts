@@ -99,14 +99,14 @@ export function gate(
  * What the balance still covers: the available amount when payoutd asked, less everything that the gateway may not have
  * subtracted by then, less everything claimed since.
  */
-export function spendable({
-  available,
-  snapshotInDoubt,
-  snapshotClaimed,
-  claimedTotal,
-}: MerchantFunds): Paise {
-  const left = (available ?? 0n) - snapshotInDoubt - (claimedTotal - snapshotClaimed)
+export const spendable = (funds: MerchantFunds): Paise => {
+  const left = leftOf(funds)
   return paise(left > 0n ? left : 0n)
+}
+
+/** The same, below zero where more is kept than there is. */
+export function leftOf({ available, snapshotInDoubt, snapshotClaimed, claimedTotal }: MerchantFunds): bigint {
+  return (available ?? 0n) - snapshotInDoubt - (claimedTotal - snapshotClaimed)
 }
 
 /** How many of `amounts`, in this order, the balance covers, and what they cost with estimated fees. */
@@ -197,7 +197,12 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
       const limit = circuit.warmUp < WARM ? UNKNOWN_RUN : LATER_RUN
       const after = probed
-        ? { ...circuit, circuitOpenUntil: now + CIRCUIT_FIRST_MS }
+        ? {
+            ...circuit,
+            circuitOpenUntil: now + CIRCUIT_FIRST_MS,
+            consecutiveFailures: circuit.consecutiveFailures + 1,
+            circuitReason: `${circuit.consecutiveFailures + 1} × ${answer.code}`,
+          }
         : afterBad(circuit, limit, answer.code, now)
       return answer.balanceShort ? { ...after, available: null } : after
     }
@@ -254,13 +259,15 @@ type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpe
  * Whether an answer must be written to its merchant's row: if it may change the pace that a claim found, and if it is the first of
  * this process that accepts or refuses after bad ones, which would else count as a row however far apart they are.
  */
-export function telling(): (merchantId: string, answered: Answered, found: Watched) => boolean {
-  const afterBad = new Set<string>()
+export function answersToTell(): (merchantId: string, answered: Answered, found: Watched) => boolean {
+  /** Merchants whose latest answer that was written is bad. */
+  const bad = new Set<string>()
   return (merchantId, answered, found) => {
     const changes = canChangePace(answered, found)
     const { kind } = answered.answer
-    if (kind === 'accepted' || kind === 'refused') return afterBad.delete(merchantId) || changes
-    if (changes) afterBad.add(merchantId)
+    if (kind === 'accepted' || kind === 'duplicate' || kind === 'refused')
+      return bad.delete(merchantId) || changes
+    if (changes) bad.add(merchantId)
     return changes
   }
 }

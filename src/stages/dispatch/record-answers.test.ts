@@ -118,7 +118,7 @@ const addSettings = sql<object>`
 const beside = sql<{ doubted: boolean }>`update payouts set account_id = null, doubted = ${'doubted'}`
 const accounts = sql<object, { accountId: string | null }>`select account_id from payouts`
 
-test('a refusal read by settings that are no longer in force means nothing, and payoutd asks the gateway', async (t) => {
+test('a refusal read by settings that are no longer in force ends nothing: those in force confirm it, or do not', async (t) => {
   const { ledger, answer } = await onTheWire(t)
   await ledger.db.run(upsertMerchant, {
     merchantId: 'acme',
@@ -127,7 +127,7 @@ test('a refusal read by settings that are no longer in force means nothing, and 
   })
   await answer({ kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', exchange })
   const [payout] = await payoutsOf(ledger)
-  assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'unlisted-code'])
+  assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'refused'])
 })
 
 for (const [doubted, accountId] of [

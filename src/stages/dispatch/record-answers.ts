@@ -72,14 +72,13 @@ export async function recordAnswers(
     return (fenced) => {
       const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
       return outcomes.map((outcome) => {
-        const { merchantId, attempt } = outcome
+        const { merchantId, attempt, answer } = outcome
         const key = keyOf(outcome)
         const payout = payouts.get(key)
         if (!payout) return gone(outcome)
         const made = attempts.get(attemptKey(outcome))
         if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
         const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
-        const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
         // Where no attempt is known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
         // may have others elsewhere.
         const isToBind = showsOrder(answer) && payout.accountId === null && !payout.doubted
@@ -104,13 +103,6 @@ export async function recordAnswers(
   })
   return outcomes.map(() => undefined)
 }
-
-/**
- * What counts of an answer that was read by settings that are no longer in force: they may be wrong about which codes are refusals.
- * The next claim checks a "later" again.
- */
-const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
-  answer.kind === 'refused' ? { kind: 'unknown', reason: 'unlisted-code', exchange: answer.exchange } : answer
 
 /**
  * A lost attempt, whose account nobody knows, may have another order than the known one; without a number it may be that of the

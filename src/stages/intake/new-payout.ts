@@ -62,7 +62,7 @@ export function newPayout(request: PayoutRequest, keys: IntakeKeys, now: Instant
     accountId: null,
     doubted: false,
     absenceConfirmed: false,
-    laterCodes: null,
+    unpaidCodes: null,
     turnedAway: false,
     orderShown: false,
     orderBesides: false,

@@ -1,7 +1,7 @@
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { PROMISES_NOTHING, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
@@ -20,8 +20,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [0],
   graceMs: 0,
   confirmations: 1,
-  resendWhenAbsent: false,
-  notPaidCodes: [],
+  ...PROMISES_NOTHING,
 }
 /** When to look again at payouts of a merchant that is fenced. */
 const LATER_MS = 60_000

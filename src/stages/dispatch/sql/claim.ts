@@ -52,8 +52,8 @@ export const openAttempts = sql<{
   }} a`
 
 /**
- * Who made which attempts, when their leases end, and whether with the settings in force. For an attempt that a recovery put
- * back, that is unknown (`isLost`). Unknown attempts return no row.
+ * Who made which attempts, and when their leases end. For an attempt that a recovery put back, that is unknown (`isLost`). Unknown
+ * attempts return no row.
  */
 export const attemptsMade = sql<
   { answered: readonly (PayoutKey & { attempt: number })[] },
@@ -63,14 +63,11 @@ export const attemptsMade = sql<
     leaseUntil: Instant
     accountId: string | null
     isLost: boolean
-    isInForce: boolean
   }
 >`
   select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost,
     (select account_id from gateway_settings s
-     where s.merchant_id = made.merchant_id and s.settings_hash = made.settings_hash) as account_id,
-    made.settings_hash is not distinct from
-      (select settings_hash from merchants m where m.merchant_id = made.merchant_id) as is_in_force
+     where s.merchant_id = made.merchant_id and s.settings_hash = made.settings_hash) as account_id
   from ${{ rows: 'answered', columns: { merchantId: 'text', payoutId: 'text', attempt: 'int' } }} answered
   cross join lateral (
     select * from attempts a
