@@ -460,7 +460,13 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'presence check': {
     about: '"not found" counts although these settings have never found an order',
-    put: () => ({ openPresenceCheck: () => ({ found: () => undefined, holds: async () => true }) }),
+    put: () => ({
+      openPresenceCheck: () => ({
+        found: () => undefined,
+        mixedUp: () => undefined,
+        holds: async () => true,
+      }),
+    }),
   },
   'recent presence check': {
     about: 'one order found with these settings counts as a presence check for ever',
@@ -473,6 +479,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
             once = true
             presenceCheck.found(settings, mchOrderNo)
           },
+          mixedUp: (settings, forMs) => presenceCheck.mixedUp(settings, forMs),
           holds: async (settings, asking) => once || presenceCheck.holds(settings, asking),
         }
       },

@@ -68,6 +68,21 @@ test('all known orders must be found: a gateway may have forgotten old ones, or 
   assert.deepEqual([await none.holds(), none.asked], [null, []])
 })
 
+test('an answer about another order shows that answers are mixed up: for a while nothing counts', async () => {
+  const { presenceCheck, pass, holds } = controlled(['M1'], ['M1'])
+  presenceCheck.mixedUp('s', 60_000)
+  pass(59_999)
+  assert.equal(await holds(), false)
+  pass(1)
+  assert.equal(await holds(), true)
+  const none = controlled([], [])
+  none.presenceCheck.mixedUp('s', 60_000)
+  assert.equal(await none.holds(), false)
+  none.presenceCheck.mixedUp('others', 60_000)
+  none.pass(60_000)
+  assert.equal(await none.holds(), null)
+})
+
 test('an order found with other settings proves nothing', async () => {
   const { presenceCheck, holds } = controlled([], ['M1'])
   presenceCheck.found('others', 'M1')

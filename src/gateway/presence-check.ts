@@ -26,6 +26,8 @@ export class PresenceCheck {
   readonly #clock: Clock
   /** Per settings: until when each order counts that was found. */
   readonly #found = new Map<string, Map<string, Moment>>()
+  /** Per settings: until when nothing counts. */
+  readonly #mixedUp = new Map<string, Moment>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -38,9 +40,19 @@ export class PresenceCheck {
     this.#found.set(settings, orders.set(mchOrderNo, momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS)))
   }
 
+  /**
+   * Call it with an answer that names another order than the one asked about: something on the way mixes answers up. For so many
+   * ms no check holds.
+   */
+  mixedUp(settings: string, forMs: number): void {
+    this.#mixedUp.set(settings, momentAfter(momentOf(this.#clock), forMs))
+  }
+
   /** Whether there are known orders, and each was found a moment ago, or is found now. Null: there are none. */
   async holds(settings: string, { known, finds }: KnownOrders): Promise<boolean | null> {
     const orders = await known()
+    const mixedUp = this.#mixedUp.get(settings)
+    if (mixedUp && isBefore(momentOf(this.#clock), mixedUp)) return false
     if (orders.length === 0) return null
     for (const mchOrderNo of orders) {
       const until = this.#found.get(settings)?.get(mchOrderNo)

@@ -223,7 +223,7 @@ describe('an answer to apply', () => {
       exchange,
     )
 
-  test('refused, and one query after the grace does not find it: failed, with the gateway’s reason', () => {
+  test('refused, and queries after the grace do not find it: failed, with the gateway’s reason', () => {
     for (const [message, reason] of [
       ['no such branch', 'no such branch'],
       ['', 'IFSC_INVALID'],
@@ -231,15 +231,17 @@ describe('an answer to apply', () => {
       const after = moved(record(given('submitting'), { ...refused, message }), 'unknown')
       const early = absorbed(notFound(after, NOW + 4_999))
       assert.deepEqual([early.notFoundCount, early.dueAt], [0, NOW + 5_000])
-      const failed = moved(notFound(early, NOW + 5_000), 'failed')
+      const once = absorbed(notFound(early, NOW + 5_000))
+      assert.deepEqual([once.notFoundCount, once.dueAt], [1, NOW + 5_000 + 3_000])
+      const failed = moved(notFound(once, NOW + 8_000), 'failed')
       assert.deepEqual([failed.reason, failed.unreported], [reason, true])
     }
   })
 
-  test('"later", and one query after the grace does not find it: queued again, with a back-off', () => {
+  test('"later", and queries after the grace do not find it: queued again, with a back-off', () => {
     const after = moved(record(given('submitting', { attempt: 3 }), tooFast), 'unknown')
     assert.equal(absorbed(notFound(after, NOW + 4_999)).notFoundCount, 0)
-    const again = moved(notFound(after, NOW + 5_000), 'queued')
+    const again = moved(notFound({ ...after, notFoundCount: 1 }, NOW + 5_000), 'queued')
     assert.deepEqual(
       [again.reason, again.turnedAway, again.unpaidCodes, again.accountId, again.doubted],
       ['TOO_FAST', true, 'TOO_FAST', null, false],
@@ -280,7 +282,7 @@ describe('an answer to apply', () => {
       const after = moved(record(given('submitting'), answer), 'unknown')
       const unproved = { isPresenceChecked: false }
       assert.equal(absorbed(notFound(after, NOW + 5_000, unproved)).notFoundCount, 0)
-      moved(notFound(after, NOW + 5_000, { ...unproved, isNoneKnown: true }), end)
+      moved(notFound({ ...after, notFoundCount: 1 }, NOW + 5_000, { ...unproved, isNoneKnown: true }), end)
     }
   })
 
@@ -1030,7 +1032,7 @@ describe('a callback or a query result', () => {
     const failed: Record<string, Decision | { refused: unknown }> = {
       'a person': resolve(given('review'), { kind: 'failed' }, noted, NOW),
       'a refusal': recordAbsence(
-        given('unknown', { reason: 'refused', refusal: 'closed' }),
+        given('unknown', { reason: 'refused', refusal: 'closed', notFoundCount: 1 }),
         exchange,
         { askedAt: NOW, isPresenceChecked: true },
         TABLE,
@@ -1373,7 +1375,7 @@ describe('a request to cancel', () => {
     })
 
     test('after a "later", and after a confirmed absence, a person decides', () => {
-      const turnedAway = wanted('unknown', { reason: 'later', unknownSince: 0 })
+      const turnedAway = wanted('unknown', { reason: 'later', unknownSince: 0, notFoundCount: 1 })
       const found = { askedAt: NOW, isPresenceChecked: true }
       const later = moved(recordAbsence(turnedAway, exchange, found, TABLE, NOW), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])

@@ -6,6 +6,7 @@ import {
   askedInVain,
   isAskedAbout,
   isConclusive,
+  nextQueryAt,
   nothingAlive,
   type QueryPolicy,
 } from './next-query.ts'
@@ -23,8 +24,9 @@ export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean; isNone
 
 /**
  * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
- * them in a row confirm absence; where the gateway had said that the attempt is not paid, one confirms that, also while the account
- * has no order to check with. If the gateway showed that it has or had the order, they can only mean that something is wrong, so a person decides.
+ * them in a row confirm absence. Where the gateway had said that the attempt is not paid, they confirm that, also while the account
+ * has no order to check with, and payoutd asks faster. If the gateway showed that it has or had the order, they can only mean that
+ * something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
@@ -40,10 +42,15 @@ export function recordAbsence(
   }
   const isConfirming = awaitsConfirmation(payout, queryPolicy)
   const counts = isPresenceChecked || (isConfirming && isNoneKnown)
-  const confirmations = isConfirming ? 1 : queryPolicy.confirmations
-  const after = nothingAlive(payout, { askedAt, counts }, { ...queryPolicy, confirmations }, now)
+  const asked = nothingAlive(payout, { askedAt, counts }, queryPolicy, now)
+  const after = asked && isConfirming && asked.notFoundCount > 0 ? soonAgain(asked, queryPolicy, now) : asked
   return change(payout, after ?? confirmedAbsent(payout, isConfirming, queryPolicy, now), 'QUERY', exchange)
 }
+
+const soonAgain = (payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout => ({
+  ...payout,
+  dueAt: Math.min(payout.dueAt ?? payout.deadline, nextQueryAt(0, queryPolicy, now)),
+})
 
 function confirmedAbsent(
   payout: Payout,

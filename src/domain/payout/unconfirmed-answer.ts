@@ -33,7 +33,7 @@ export function unconfirmed(
 }
 
 /**
- * Whether one "not found" confirms what the gateway said of the latest attempt: that promise must still hold, and nothing may be
+ * Whether "not found" confirms what the gateway said of the latest attempt: that promise must still hold, and nothing may be
  * known of another attempt, which may be alive.
  */
 export const awaitsConfirmation = (payout: Payout, queryPolicy: QueryPolicy): boolean =>

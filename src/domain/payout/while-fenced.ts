@@ -2,6 +2,7 @@ import type { EvidenceSource } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { CANCEL_REQUESTED } from './cancel.ts'
 import { askedInVain, askedSoon, isAskedAbout, type QueryPolicy } from './next-query.ts'
+import { shown } from './order-shown.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become } from './transition.ts'
 
@@ -18,7 +19,7 @@ export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: I
   if (after.state === 'failed')
     return {
       ...decision,
-      change: { ...change, after: failureKept(before, after.reason, source, queryPolicy, now) },
+      change: { ...change, after: failureKept(before, after, source, queryPolicy, now) },
     }
   if (after.state !== 'cancelled') return decision
   const { accountId, deadline } = after
@@ -28,7 +29,7 @@ export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: I
 
 function failureKept(
   payout: Payout,
-  refusal: string | null,
+  failed: Payout,
   source: EvidenceSource,
   queryPolicy: QueryPolicy,
   now: Instant,
@@ -36,5 +37,7 @@ function failureKept(
   if (!isAskedAbout(payout)) return payout
   const asked =
     source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
-  return { ...asked, refusal }
+  const kept = { ...asked, refusal: failed.reason }
+  // The gateway's own report shows an order.
+  return failed.unreported ? kept : shown(kept)
 }

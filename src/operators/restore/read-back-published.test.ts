@@ -170,7 +170,8 @@ async function unpaid({ step }: World, code: string, kind: 'refused' | 'retry-la
   const answer = { kind, code, message: 'day limit', balanceShort: false, exchange: {} }
   await step((p, now) => DECISIONS.recordApply(p, p.attempt, answer, TABLE, now))
   const asked = { isPresenceChecked: true }
-  await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, TABLE, now))
+  for (const _ of [1, 2])
+    await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, TABLE, now))
 }
 
 const ENDS: [

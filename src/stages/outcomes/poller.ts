@@ -27,7 +27,7 @@ export type PollerDeps<Answer> = {
   ledger: Ledger
   /** By merchant: the account in its settings, then its former ones. */
   queriers: ReadonlyMap<string, readonly [Querier<Answer>, ...Querier<Answer>[]]>
-  presenceCheck: Pick<PresenceCheck, 'found' | 'holds'>
+  presenceCheck: Pick<PresenceCheck, 'found' | 'holds' | 'mixedUp'>
   log: Logger
 }
 
@@ -64,6 +64,8 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
+  /** The answer names another order than the one asked about. */
+  isOfAnother: (answer: Answer) => boolean
   /** Orders that this account itself has reported, from before and after the one that was asked about. */
   knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[]>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
@@ -220,7 +222,7 @@ export class Poller<
     const { accountId, queryPolicy } = querier
     const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier<Answer>]
     try {
-      const answer = await querier.query(orderNo)
+      const answer = await this.#ask(querier, orderNo)
       const outcome = this.#polled.outcomeOf(answer)
       const presence = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
       const checked = { isPresenceChecked: presence === true, isNoneKnown: presence === null }
@@ -237,19 +239,26 @@ export class Poller<
     }
   }
 
+  async #ask({ query, settingsHash, queryPolicy }: Querier<Answer>, orderNo: string): Promise<Answer> {
+    const answer = await query(orderNo)
+    if (this.#polled.isOfAnother(answer)) this.#deps.presenceCheck.mixedUp(settingsHash, queryPolicy.graceMs)
+    return answer
+  }
+
   /** Whether a "not found" counts: only if the same settings find orders that are known to exist. Null: none is. */
   async #checkPresence(
     order: Queried & { orderNo: string },
-    { accountId, settingsHash, query }: Querier<Answer>,
+    querier: Querier<Answer>,
     outcome: QueryOutcome,
   ): Promise<boolean | null> {
     const { presenceCheck, ledger } = this.#deps
     const { knownOrders, outcomeOf } = this.#polled
+    const { accountId, settingsHash } = querier
     if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
       known: () => knownOrders(ledger.db, order, accountId),
-      finds: async (mchOrderNo) => outcomeOf(await query(mchOrderNo)) === 'order',
+      finds: async (mchOrderNo) => outcomeOf(await this.#ask(querier, mchOrderNo)) === 'order',
     })
   }
 }
