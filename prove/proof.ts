@@ -261,7 +261,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   later are here; one that never told the truth before cannot be told from an honest one.
 - **Two lies at once.** A gateway that refuses what it has accepted, or says "later" to it, is here, and one whose queries do not
   find what it has for less than the grace. Both about one order, beyond the grace, are not: payoutd would call the payout failed, or
-  send it again.
+  send it again. So may a proxy that gives each request the answer of another, for as long as payoutd sees no answer that names one:
+  the fiftieth round tried that with a program of its own, and most of all an account without any order yet has nothing to notice it by.
 - **All pairs of crashes.** Each crash point is tried alone, some pairs are drawn at random (\`crash-chains\`).
 - **Time.** Grace, lease and deadlines are seconds here and minutes or days in production. Nothing runs for longer than
   the soak.
