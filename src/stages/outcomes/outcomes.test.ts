@@ -586,6 +586,30 @@ describe('the poller', () => {
     )
   })
 
+  test('confirms no absence for a grace after an answer about another order: answers are mixed up', async (t) => {
+    const OTHER: QueryAnswer = { kind: 'unknown', reason: 'other-order', exchange }
+    let known: string | undefined
+    let isMixedUp = true
+    const { ledger, processAll, outcomeDeps } = await poller(t, 2, async (orderNo) => {
+      const [, control] = await payoutsOf(ledger)
+      if (orderNo !== known || !control) return notFound
+      const answer = isMixedUp ? OTHER : found(control, 'processing')
+      isMixedUp = false
+      return answer
+    })
+    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    known = control.orderNo
+    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
+      ...outcomeDeps,
+      log: silentLogger,
+    })
+    for (let i = 0; i < 6; i++) await processAll()
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['unknown', 'processing'],
+    )
+  })
+
   test('asks again after an answer that cannot be true, with the usual wait, and stores one anomaly', async (t) => {
     let asked = 0
     const { ledger, processAll } = await poller(t, 1, async () => {
