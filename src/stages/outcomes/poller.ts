@@ -239,9 +239,19 @@ export class Poller<
     }
   }
 
-  async #ask({ query, settingsHash, queryPolicy }: Querier<Answer>, orderNo: string): Promise<Answer> {
+  async #ask(
+    { query, accountId, settingsHash, queryPolicy }: Querier<Answer>,
+    orderNo: string,
+  ): Promise<Answer> {
     const answer = await query(orderNo)
-    if (this.#polled.isOfAnother(answer)) this.#deps.presenceCheck.mixedUp(settingsHash, queryPolicy.graceMs)
+    if (this.#polled.isOfAnother(answer)) {
+      const forMs = queryPolicy.graceMs
+      this.#deps.presenceCheck.mixedUp(settingsHash, forMs)
+      this.#deps.log.warn(
+        { accountId, orderNo, forMs },
+        'a query got the answer to another one: for this time no order counts as absent',
+      )
+    }
     return answer
   }
 
