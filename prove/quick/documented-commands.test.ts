@@ -175,13 +175,12 @@ async function subjects(payoutd: Installed) {
     return (await count(payoutd, `payouts where batch_id ^@ 'bonus' and state = 'held'`)) === 2 * BONUS_ROWS
   })
   const to = new Date().toISOString()
-  await eventually('payouts and payins in review, and a contradiction', async () => {
-    const inReview = await count(payoutd, `payouts where state = 'review'`)
-    const payins = await count(payoutd, `payins where state = 'review'`)
-    return (
-      inReview >= 3 && payins === 2 && (await count(payoutd, `anomalies where kind = 'contradiction'`)) > 0
-    )
-  })
+  for (const [what, least, rows] of [
+    ['payouts in review', 3, `payouts where state = 'review'`],
+    ['payins in review', lost.length, `payins where state = 'review'`],
+    ['contradictions', 1, `anomalies where kind = 'contradiction'`],
+  ] as const)
+    await eventually(`${least} ${what}`, async () => (await count(payoutd, rows)) >= least)
   const reviews = await json('payout', 'review')
   const [bonus] = await json('payout', 'list', '--batch', 'bonus')
   const [again] = await json('payout', 'list', '--batch', 'bonus-again')
