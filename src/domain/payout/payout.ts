@@ -25,8 +25,8 @@ export type Payout = {
   /** An attempt before the latest may be alive: payoutd sent it again without proof that the gateway never got that one. */
   doubted: boolean
   /**
-   * The gateway answered "later" to an attempt, which a query confirmed, or a person said that the gateway has no order of one. That attempt is not
-   * paid; the gateway may still keep an order of it, as failed.
+   * The gateway answered "later" to an attempt, and queries confirmed it, or a person said that the gateway has no order of one. That
+   * attempt is not paid; the gateway may still keep an order of it, as failed.
    */
   turnedAway: boolean
   /** A person said that the gateway has no order of the attempts that raise the doubt. */
