@@ -507,7 +507,13 @@ describe('the poller', () => {
       await poller.turn()
       await poller.drain()
     }
-    return { ...wire, processAll, turn }
+    /** The gateway accepts its first attempt. */
+    const accept = async ({ payoutId }: StoredPayout) =>
+      recordAnswers([{ ...(await attemptOf(ledger, payoutId)), ...ACCEPTED }], {
+        ...outcomeDeps,
+        log: silentLogger,
+      })
+    return { ...wire, processAll, turn, accept }
   }
 
   test('makes the payouts of a process that died unknown, asks about them, and they end', async (t) => {
@@ -529,16 +535,13 @@ describe('the poller', () => {
 
   test('once absence is confirmed, sends again under the same order number as another attempt; a late "failed" of the first does not end it', async (t) => {
     let known: string | undefined
-    const { ledger, processAll, claimNext, outcomeDeps } = await poller(t, 2, async (orderNo) => {
+    const { ledger, processAll, claimNext, accept, outcomeDeps } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
       return orderNo === known && control ? found(control, 'processing') : notFound
     })
     const [lost, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
-    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
-      ...outcomeDeps,
-      log: silentLogger,
-    })
+    await accept(control)
 
     await processAll()
     await processAll()
@@ -573,12 +576,9 @@ describe('the poller', () => {
   })
 
   test('confirms no absence if the gateway does not find the known order either: payoutd asks in the wrong place', async (t) => {
-    const { ledger, processAll, outcomeDeps } = await poller(t, 2, async () => notFound)
+    const { ledger, processAll, accept } = await poller(t, 2, async () => notFound)
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
-    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
-      ...outcomeDeps,
-      log: silentLogger,
-    })
+    await accept(control)
     for (let i = 0; i < 6; i++) await processAll()
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state }) => state),
@@ -590,7 +590,7 @@ describe('the poller', () => {
     const OTHER: QueryAnswer = { kind: 'unknown', reason: 'other-order', exchange }
     let known: string | undefined
     let isMixedUp = true
-    const { ledger, processAll, outcomeDeps } = await poller(t, 2, async (orderNo) => {
+    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
       if (orderNo !== known || !control) return notFound
       const answer = isMixedUp ? OTHER : found(control, 'processing')
@@ -599,10 +599,7 @@ describe('the poller', () => {
     })
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
-    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), ...ACCEPTED }], {
-      ...outcomeDeps,
-      log: silentLogger,
-    })
+    await accept(control)
     for (let i = 0; i < 6; i++) await processAll()
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state }) => state),
