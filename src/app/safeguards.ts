@@ -21,8 +21,7 @@ export const SAFEGUARDS = {
   /** payoutd calls an unknown outcome unknown, and changes no state on evidence that does not fit. */
   decisions: DECISIONS,
   /** "Not found" counts only if the same settings can find orders known to exist, at that moment. */
-  openPresenceCheck: (clock: Clock): Pick<PresenceCheck, 'found' | 'holds' | 'mixedUp'> =>
-    new PresenceCheck(clock),
+  openPresenceCheck: (clock: Clock): Pick<PresenceCheck, keyof PresenceCheck> => new PresenceCheck(clock),
   /** payoutd ignores a callback that the gateway did not sign. */
   readCallback: parsePayoutCallback,
   /** payoutd deletes a message only when every in-sync replica has it. */

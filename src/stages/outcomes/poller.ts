@@ -27,7 +27,7 @@ export type PollerDeps<Answer> = {
   ledger: Ledger
   /** By merchant: the account in its settings, then its former ones. */
   queriers: ReadonlyMap<string, readonly [Querier<Answer>, ...Querier<Answer>[]]>
-  presenceCheck: Pick<PresenceCheck, 'found' | 'holds' | 'mixedUp'>
+  presenceCheck: Pick<PresenceCheck, keyof PresenceCheck>
   log: Logger
 }
 
