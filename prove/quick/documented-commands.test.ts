@@ -147,6 +147,10 @@ const post = async (url: string, body: object) => {
   return (await answer.json()) as { untoldUtrs?: string[] }
 }
 
+/** All in one pass: what stands in a place may look like the placeholder of another (the 17th second of a moment, `0:17`). */
+const PLACEHOLDERS =
+  /<(?:id|payinId|UTR)>|(?<=payin recover .*--utr )\d+|(?<=release --batch )november|2026-1[12]-01|[PC]2026112100001|sign=…|0:1[78]/g
+
 /** What the placeholders of the documents stand for: each a payout, payin or anomaly in the state that the line is about. */
 async function subjects(payoutd: Installed) {
   const { db, run, json, gatewayUrl, mchId, settings } = payoutd
@@ -198,23 +202,27 @@ async function subjects(payoutd: Installed) {
     'payin resolve': lost,
   }
   const sign = hash('md5', `mchId=1000100&key=${settings.GATEWAY_KEY}`).toUpperCase()
+  const inTheirPlace: Record<string, string> = {
+    '<UTR>': '632611209999',
+    november: 'bonus',
+    '2026-11-01': from,
+    '2026-12-01': to,
+    P2026112100001: order?.mchOrderNo ?? '',
+    C2026112100001: payinId,
+    'sign=…': `sign=${sign}`,
+    '0:17': '0:0',
+    '0:18': '0:1',
+  }
   return async (text: string) => {
     const [command = '', action = ''] = argumentsOf(text) ?? []
     // The payins in review are resolved by then.
     if (command === 'gateway') await fetch(`${gatewayUrl}/_sandbox/faults`, { method: 'DELETE' })
     const id = command === 'reconcile' ? (await db.run(latestRun, {}))[0]?.id : undefined
-    return text
-      .replace(/<(id|payinId)>/, () => id ?? ids[`${command} ${action}`]?.shift() ?? 'nobody')
-      .replace('<UTR>', '632611209999')
-      .replace(/(?<=payin recover .*--utr )\d+/, untoldUtrs[0] ?? '')
-      .replace(/(?<=release --batch )november/, 'bonus')
-      .replace('2026-11-01', from)
-      .replace('2026-12-01', to)
-      .replace('P2026112100001', order?.mchOrderNo ?? '')
-      .replace('C2026112100001', payinId)
-      .replace('sign=…', `sign=${sign}`)
-      .replace('0:17 0:18', '0:0 0:1')
-      .replace('0:17', '0:0')
+    const meant = (placeholder: string) => {
+      if (/^<(id|payinId)>$/.test(placeholder)) return id ?? ids[`${command} ${action}`]?.shift() ?? 'nobody'
+      return inTheirPlace[placeholder] ?? untoldUtrs[0] ?? ''
+    }
+    return text.replace(PLACEHOLDERS, meant)
   }
 }
 
