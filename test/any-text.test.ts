@@ -35,7 +35,7 @@ import { Intake, type IntakeDeps } from '../src/stages/intake/intake.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { everyText, wellFormed } from '../src/text/text.ts'
 import { ACCOUNT, accepted, setBalance, standAt, upsertMerchant } from './ledger.ts'
-import { payinLedger, REQUEST, TABLE } from './payins.ts'
+import { POLICY, payinLedger, REQUEST } from './payins.ts'
 
 /** Any UTF-16 text, and text that breaks a NUL-terminated string, a JSON escape or an index. */
 const anyText = fc.oneof(
@@ -166,7 +166,7 @@ describe('arbitrary text', () => {
       evidence: {
         ledger,
         decisions: DECISIONS,
-        queryPolicies: new Map([['acme', TABLE]]),
+        queryPolicies: new Map([['acme', POLICY]]),
         counted: outcomeDeps.counted,
         log: silentLogger,
       },
@@ -250,7 +250,7 @@ describe('arbitrary text', () => {
         const found = said({ retCode: 'SUCCESS', ...report })
         const by = { mchOrderNo: orderNo as string }
         const vouched = { accountIds: [ACCOUNT.accountId] }
-        const asked = { ...ACCOUNT, queryPolicy: TABLE, askedAt: Date.now(), isPresenceChecked: false }
+        const asked = { ...ACCOUNT, queryPolicy: POLICY, askedAt: Date.now(), presence: false }
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {

@@ -21,7 +21,7 @@ import { callbackPath } from '../src/stages/outcomes/callback-endpoint.ts'
 import { payoutCallbackEndpoint } from '../src/stages/outcomes/outcomes.ts'
 import { payoutPoller } from '../src/stages/outcomes/payout-poller.ts'
 import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
-import { payinLedger, report, storedPayins, TABLE } from './payins.ts'
+import { POLICY, payinLedger, report, storedPayins } from './payins.ts'
 
 const TELLS_LESS = {
   'no-order': { kind: 'not-found', exchange: {} },
@@ -54,7 +54,7 @@ export async function openCallbackEndpoints(t: TestContext) {
   const ofPayouts = {
     ledger,
     decisions: DECISIONS,
-    queryPolicies: new Map([['acme', TABLE]]),
+    queryPolicies: new Map([['acme', POLICY]]),
     counted: outcomeDeps.counted,
     log: silentLogger,
   }
@@ -88,7 +88,7 @@ export async function openCallbackEndpoints(t: TestContext) {
   let asked = 0
   const answering = <Answer>(answer: Answer, meanwhile: () => Promise<void>) => ({
     ...ACCOUNT,
-    queryPolicy: TABLE,
+    queryPolicy: POLICY,
     timeoutMs: 1_000,
     query: async () => {
       asked++

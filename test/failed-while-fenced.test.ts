@@ -7,6 +7,7 @@ import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
@@ -35,16 +36,10 @@ import { recoveryDeps } from './recovery-deps.ts'
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
 /** For a gateway that may pay one number twice. */
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: false,
-}
-const REFUSES: QueryPolicy = { ...TABLE, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2 }
+const REFUSES: QueryPolicy = { ...POLICY, resendWhenAbsent: true }
 const deps = {
-  ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
+  ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
   counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
 }
 const exchange = { note: 'as heard' }
@@ -125,9 +120,9 @@ const notFound = () =>
   applyEvidenceBatch(
     [
       {
-        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: POLICY },
         answer: { kind: 'not-found', exchange },
-        ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
+        ...{ askedAt: systemClock.now() + 1_000, presence: true },
       },
     ],
     deps,
@@ -159,7 +154,7 @@ const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
   })
 
 /** The gateway shows only AP1, which failed. */
-async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, queryPolicy = TABLE) {
+async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, queryPolicy = POLICY) {
   await listOpen(db, raised)
   await recall(told)
   await queryOpen(raised, {

@@ -7,6 +7,7 @@ import type { OrderReport } from '../src/domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
@@ -24,7 +25,7 @@ import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
 import { recoveryDeps } from './recovery-deps.ts'
 
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, notPaidCodes: [], resendWhenAbsent: false }
+const POLICY = { ...QUERY_POLICY, confirmations: 2 }
 export const WHO = { by: 'asha', reason: 'disk lost' }
 const amount = paise(50_000_00n)
 const mchOrderNo = orderNumber('acme', 'p', 1)
@@ -54,7 +55,7 @@ export async function lostLedger(t: TestContext) {
   const deps = {
     ledger,
     decisions: DECISIONS,
-    queryPolicies: new Map([['acme', TABLE]]),
+    queryPolicies: new Map([['acme', POLICY]]),
     log: silentLogger,
     counted,
   }
@@ -140,9 +141,9 @@ export async function lostLedger(t: TestContext) {
       applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: POLICY },
             answer: { kind: 'found', report: { ...PAID, status } },
-            ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+            ...{ askedAt: systemClock.now(), presence: true },
           },
         ],
         deps,
@@ -184,7 +185,7 @@ export async function lostLedger(t: TestContext) {
         accounts: [
           {
             ...ACCOUNT,
-            queryPolicy: { ...TABLE, resendWhenAbsent },
+            queryPolicy: { ...POLICY, resendWhenAbsent },
             query: async (mchOrderNo) => (typeof answer === 'function' ? answer(mchOrderNo) : answer),
             presenceCheck,
           },

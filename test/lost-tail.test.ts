@@ -6,6 +6,7 @@ import type { OrderReport } from '../src/domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
@@ -26,13 +27,7 @@ import {
 } from './ledger.ts'
 
 const MERCHANTS = ['acme', 'globex']
-const TABLE = {
-  queryAfterMs: [1_000],
-  graceMs: 1_000,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 1_000, resendWhenAbsent: true }
 const exchange = { note: 'as heard' }
 const amount = paise(10_000n)
 
@@ -54,7 +49,7 @@ const { ledger, config } = await testLedger({ after })
 const deps = {
   ledger,
   decisions: DECISIONS,
-  queryPolicies: new Map(MERCHANTS.map((merchantId) => [merchantId, TABLE])),
+  queryPolicies: new Map(MERCHANTS.map((merchantId) => [merchantId, POLICY])),
   counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   log: silentLogger,
 }
@@ -111,7 +106,7 @@ const calledBack = (merchantId: string): PayoutEvidence => {
 }
 const queried = (merchantId: string, answer: QueryAnswer): PayoutEvidence => {
   const { mchOrderNo } = reported(merchantId)
-  const asked = { ...ACCOUNT, queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
+  const asked = { ...ACCOUNT, queryPolicy: POLICY, askedAt: 0, presence: true }
   return { merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }
 }
 

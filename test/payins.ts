@@ -7,7 +7,7 @@ import type {
 } from '../src/domain/payin/gateway-answers.ts'
 import type { Payin } from '../src/domain/payin/payin.ts'
 import type { PayinState } from '../src/domain/payin/states.ts'
-import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
 import type { PayinOutcomesDeps } from '../src/payins/outcomes.ts'
@@ -18,11 +18,11 @@ import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { ACCOUNT, testLedger } from './ledger.ts'
 
-export const TABLE: QueryPolicy = {
+export const POLICY = {
+  ...QUERY_POLICY,
   queryAfterMs: [1_000, 1_000],
   graceMs: 5_000,
   confirmations: 2,
-  notPaidCodes: [],
   resendWhenAbsent: true,
 }
 
@@ -91,7 +91,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
           leaseMs: 60_000,
           sendTimeoutMs: 20_000,
           expireMs: 3_600_000,
-          queryPolicy: TABLE,
+          queryPolicy: POLICY,
           create: async ({ mchOrderNo }) => answer(mchOrderNo),
           recover: new Map([[ACCOUNT.accountId, async () => SUBMITTED]]),
         },
@@ -100,7 +100,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
   }
   const outcomeDeps: PayinOutcomesDeps = {
     ledger,
-    terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), queryPolicy: TABLE }]]),
+    terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), queryPolicy: POLICY }]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }
   const create = async (idempotencyKey: string): Promise<Payin> => {

@@ -72,7 +72,7 @@ export async function besideSandbox(t: TestContext) {
       settingsHash,
       queryPolicy: queryPolicyOf(dialect),
       askedAt: 0,
-      isPresenceChecked: false,
+      presence: false,
     }
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
     const queryPolicies = new Map([['acme', queryPolicyOf(dialect)]])

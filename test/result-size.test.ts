@@ -5,7 +5,7 @@ import { command } from '../src/domain/commands/command.fixture.ts'
 import { MOST } from '../src/domain/limits.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
 import { applyEvidence } from '../src/domain/payout/apply-evidence.ts'
-import { sentPayout } from '../src/domain/payout/payout.fixture.ts'
+import { QUERY_POLICY, sentPayout } from '../src/domain/payout/payout.fixture.ts'
 import type { Change, Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
 import { readOrderReport } from '../src/gateway/calls/order-report.ts'
@@ -82,13 +82,7 @@ test('the result of a refused command stays below 16 kB, whatever the command co
 test('a result with text of the gateway or a person stays below 16 kB', async (t) => {
   const { ledger } = await testLedger(t)
   const { encode, topics } = ledger
-  const table = {
-    queryAfterMs: [1_000],
-    graceMs: 1,
-    confirmations: 1,
-    notPaidCodes: [],
-    resendWhenAbsent: false,
-  } as never
+  const table = { ...QUERY_POLICY, graceMs: 1 } as never
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom('agentpayOrderId', 'channelPayNo', 'fee'), text),

@@ -5,6 +5,7 @@ import { DECISIONS } from '../src/domain/decisions.ts'
 import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { fenceForLosses } from '../src/ledger/evidence/proven-losses.ts'
 import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
@@ -16,13 +17,7 @@ import { lockFunds } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from './ledger.ts'
 
-const TABLE = {
-  queryAfterMs: [1000],
-  graceMs: 2000,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 2_000, confirmations: 2 }
 const amount = paise(10_000n)
 const { ledger, config } = await testLedger({ after })
 const { db } = ledger
@@ -60,7 +55,7 @@ const callback = (by: Ledger) =>
       },
     ],
     {
-      ...{ ledger: by, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
+      ...{ ledger: by, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
       counted: new Metrics().counter('heard', 'of', ['source', 'outcome']),
     },
   )
@@ -122,7 +117,7 @@ test('the same holds while the holder of the merchant waits for the payout', asy
 })
 
 /** Every merchant of the settings, but one; the ledger has acme and other. */
-const IN_SETTINGS = new Map(['acme', 'new'].map((each) => [each, TABLE]))
+const IN_SETTINGS = new Map(['acme', 'new'].map((each) => [each, POLICY]))
 
 const answerLost = (by: Ledger = ledger) => {
   const answer: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
@@ -144,7 +139,7 @@ const queryLost = (by: Ledger = ledger) => {
     [
       {
         ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', accountId: ACCOUNT.accountId },
-        ...{ settingsHash: 'h', queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true },
+        ...{ settingsHash: 'h', queryPolicy: POLICY, askedAt: 0, presence: true },
         answer: { kind: 'not-found', exchange: {} },
       },
     ],

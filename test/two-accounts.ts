@@ -5,6 +5,7 @@ import { DECISIONS } from '../src/domain/decisions.ts'
 import type { OrderReport } from '../src/domain/evidence.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { paise } from '../src/domain/money.ts'
+import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import type { Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
 import type { State } from '../src/domain/payout/states.ts'
@@ -32,14 +33,8 @@ import { recoveryDeps } from './recovery-deps.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const WHO = { by: 'asha', reason: 'restored' }
-export const TABLE = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 1,
-  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: false,
-}
-export const PROMISING = { ...TABLE, resendWhenAbsent: true }
+export const POLICY = { ...QUERY_POLICY }
+export const PROMISING = { ...POLICY, resendWhenAbsent: true }
 export const FORMER = { ...ACCOUNT, accountId: 'former', settingsHash: 'h1' }
 export const CURRENT = { ...ACCOUNT, accountId: 'current', settingsHash: 'h2' }
 const SETTINGS = {
@@ -83,7 +78,7 @@ const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '', balanceShort: false },
   exchange: {},
 }
-type Asked = typeof ACCOUNT & { queryPolicy?: typeof TABLE }
+type Asked = typeof ACCOUNT & { queryPolicy?: typeof POLICY }
 /**
  * `isUnderWay`: the next attempt was published as accepted. `isPaid`: a person's word that it was paid was published. `since`: what
  * the ledger did since then.
@@ -197,7 +192,7 @@ export async function twoAccounts(
     ...{ fee: null, utr: null, errorMessage: null, exchange: {} },
   })
   let asked = 0
-  const at = ({ accountId, settingsHash }: typeof ACCOUNT, queryPolicy: typeof TABLE): AskedAccount => ({
+  const at = ({ accountId, settingsHash }: typeof ACCOUNT, queryPolicy: typeof POLICY): AskedAccount => ({
     ...{ accountId, settingsHash, queryPolicy, leaseMs: 0 },
     async query(): Promise<QueryAnswer> {
       asked++
@@ -229,7 +224,7 @@ export async function twoAccounts(
     ) {
       const report = { ...reportOf(accountId, status), ...fields }
       const about = { merchantId: 'acme', mchOrderNo: report.mchOrderNo }
-      const asked = { askedAt: systemClock.now(), isPresenceChecked: true, queryPolicy: PROMISING }
+      const asked = { askedAt: systemClock.now(), presence: true, queryPolicy: PROMISING }
       const found = { kind: 'found', report } as const
       const evidence =
         source === 'CALLBACK'
@@ -254,7 +249,7 @@ export async function twoAccounts(
       const settings = accounts.map(({ settingsHash }) => settingsHash)
       const [fenced] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n, settings }], WHO)
       assert.ok(fenced)
-      const [current, ...former] = accounts.map(({ queryPolicy = TABLE, ...account }) =>
+      const [current, ...former] = accounts.map(({ queryPolicy = POLICY, ...account }) =>
         at(account, queryPolicy),
       )
       await ask(fenced, [current as AskedAccount, ...former], [])
@@ -269,8 +264,8 @@ export async function twoAccounts(
       ),
     /** `former`: null if the settings lack it. */
     async recover(
-      current: typeof TABLE,
-      former: typeof TABLE | null,
+      current: typeof POLICY,
+      former: typeof POLICY | null,
       missing = former ? [] : ['former'],
     ): Promise<void> {
       const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { FAULTS } from '../domain/commands/refused.ts'
+import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import { recordApply } from '../domain/payout/record-apply-answer.ts'
 import { become } from '../domain/payout/transition.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
@@ -85,13 +86,7 @@ test('a request that arrives during a send is kept and shown, and carried out if
   await cancelPayouts(REQUEST, ledger)
   const story = await tellPayout(ledger.db, KEY, config.sealing)
   assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
-  const queryPolicy = {
-    queryAfterMs: [1],
-    graceMs: 0,
-    confirmations: 1,
-    notPaidCodes: [],
-    resendWhenAbsent: true,
-  }
+  const queryPolicy = { ...QUERY_POLICY, resendWhenAbsent: true }
   await decided(ledger, 'p-1', (payout, now) =>
     recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, queryPolicy, now),
   )

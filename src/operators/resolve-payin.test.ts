@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf, oneWaits, within } from '../../test/ledger.ts'
-import { brokenPayins, outboxOf, payinLedger, report, storedPayins, TABLE } from '../../test/payins.ts'
+import { brokenPayins, outboxOf, POLICY, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { PayinReport } from '../domain/payin/gateway-answers.ts'
 import type { Payin } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query-answer.ts'
@@ -23,13 +23,13 @@ async function withReviews(t: TestContext) {
   const inReview = async (idempotencyKey: string): Promise<Payin> => {
     const payin = await create(idempotencyKey)
     const now = systemClock.now()
-    for (let absences = 0; absences <= TABLE.confirmations; absences++)
+    for (let absences = 0; absences <= POLICY.confirmations; absences++)
       await ledger.db.transaction('test', async (tx) => {
         const [locked] = await lockPayins(tx, [payin])
         assert.ok(locked)
-        const asked = { askedAt: now + absences * TABLE.graceMs, isPresenceChecked: true }
+        const asked = { askedAt: now + absences * POLICY.graceMs, presence: true }
         const absence = { kind: 'not-found', exchange: { note: String(absences) } } as const
-        await storePayins(tx, ledger, [recordNothingFound(locked, absence, asked, TABLE, tx.now)])
+        await storePayins(tx, ledger, [recordNothingFound(locked, absence, asked, POLICY, tx.now)])
       })
     return payin
   }
@@ -43,10 +43,10 @@ async function withReviews(t: TestContext) {
             merchantId: 'acme',
             payinId: payin.payinId,
             source: 'QUERY',
-            queryPolicy: TABLE,
+            queryPolicy: POLICY,
             settingsHash: 'h',
           },
-          ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+          ...{ askedAt: systemClock.now(), presence: true },
           answer: { kind: 'known', report: report(payin, status) },
         },
       ],

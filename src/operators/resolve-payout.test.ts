@@ -17,6 +17,7 @@ import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import { shown } from '../domain/payout/order-shown.ts'
+import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -324,7 +325,7 @@ test('good evidence from the gateway still settles a payout in review, and then 
         exchange: {},
       },
       'CALLBACK',
-      { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, notPaidCodes: [], resendWhenAbsent: false },
+      { ...QUERY_POLICY, graceMs: 1_000 },
       now,
     ),
   )

@@ -4,7 +4,7 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { reversalEventId } from '../domain/identifiers.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
-import type { QueryPolicy } from '../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import { anomaly } from '../domain/payout/transition.ts'
 import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
@@ -22,13 +22,7 @@ const REQUEST = {
   anomalyId: null,
   shown: null,
 }
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1_000],
-  graceMs: 1_000,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 1_000 }
 const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`
   select type, event_id, key, value from ${outboxMessages} where topic = ${'topic'} order by position, n`
 
@@ -43,7 +37,7 @@ async function sent(t: TestContext) {
     decided(ledger, 'p-1', (payout, now) => {
       const said = { mchOrderNo: payout.orderNo ?? '', agentpayOrderId: 'AP-p-1', amount: payout.amount }
       const rest = { fee: null, utr: '632611200001', errorMessage: null, exchange: { request: { status } } }
-      return applyEvidence(payout, { ...said, ...rest, status }, 'CALLBACK', TABLE, now)
+      return applyEvidence(payout, { ...said, ...rest, status }, 'CALLBACK', POLICY, now)
     })
   const anomalyIds = async () =>
     (await tellPayout(ledger.db, KEY, config.sealing)).anomalies.map(({ anomalyId }) => anomalyId)

@@ -5,11 +5,11 @@ import {
   accepted,
   brokenPayins,
   outboxOf,
+  POLICY,
   payinLedger,
   REQUEST,
   report,
   storedPayins,
-  TABLE,
   timeout,
 } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
@@ -105,8 +105,8 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     source: 'QUERY',
     settingsHash: 'h',
     askedAt: 0,
-    queryPolicy: TABLE,
-    isPresenceChecked: false,
+    queryPolicy: POLICY,
+    presence: false,
   } as const
   const say = (status: 'failed' | 'paid' | 'pending') =>
     applyPayinEvidenceBatch(
@@ -169,10 +169,10 @@ test('a paid payin makes dispatch ask for the balance again if payouts wait for 
     const { merchantId, payinId } = payin
     const asked = {
       source: 'QUERY',
-      queryPolicy: TABLE,
+      queryPolicy: POLICY,
       settingsHash: 'h',
       askedAt: 0,
-      isPresenceChecked: false,
+      presence: false,
     } as const
     await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], outcomeDeps)
     return (await ledger.db.run(snapshot, {}))[0]?.available

@@ -18,15 +18,15 @@ import { recordRecovery } from '../domain/payin/record-recovery-answer.ts'
 import { resolve } from '../domain/payin/resolve.ts'
 import { isEnd, PAYIN_STATES, type PayinState } from '../domain/payin/states.ts'
 import { become } from '../domain/payin/transition.ts'
-import type { QueryPolicy } from '../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: QueryPolicy = {
+const POLICY = {
+  ...QUERY_POLICY,
   queryAfterMs: [3_000, 9_000, 27_000],
   graceMs: 5_000,
   confirmations: 2,
-  notPaidCodes: [],
   resendWhenAbsent: true,
 }
 const exchange = { note: 'as received' }
@@ -111,7 +111,7 @@ function anomalous(decision: PayinDecision, kind: string): void {
 }
 
 describe('the answer to a creation', () => {
-  const record = (payin: Payin, answer: PayinCreateAnswer) => recordCreate(payin, answer, TABLE, NOW)
+  const record = (payin: Payin, answer: PayinCreateAnswer) => recordCreate(payin, answer, POLICY, NOW)
 
   test('accepted: open, with the checkout parameters as they came, and a planned query', () => {
     const { payOrderId, checkout, dueAt } = moved(record(given('creating'), accepted), 'open')
@@ -171,7 +171,7 @@ describe('the answer to a creation', () => {
 
 describe('a report of the gateway', () => {
   const applied = (payin: Payin, said: PayinReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    applyEvidence(payin, said, source, TABLE, NOW)
+    applyEvidence(payin, said, source, POLICY, NOW)
 
   test('paid ends a payin in any state but paid, even one that failed or expired', () => {
     for (const state of PAYIN_STATES.filter((state) => state !== 'paid')) {
@@ -213,7 +213,7 @@ describe('a report of the gateway', () => {
     })
 
     test('keeps the first wait between two queries', () => {
-      const [first] = TABLE.queryAfterMs as [number]
+      const [first] = POLICY.queryAfterMs as [number]
       const justAsked = given('open', { askedAt: NOW - 1, dueAt: NOW + HOUR })
       assert.equal(stayed(inDoubt(justAsked, 'unsigned-parameters')).dueAt, NOW - 1 + first)
     })
@@ -314,7 +314,7 @@ describe('a report of the gateway', () => {
       const afterHours: number[] = []
       for (let payin = ended; payin.dueAt !== null; ) {
         afterHours.push((payin.dueAt - NOW) / HOUR)
-        payin = stayed(applyEvidence(payin, report(status), 'QUERY', TABLE, payin.dueAt))
+        payin = stayed(applyEvidence(payin, report(status), 'QUERY', POLICY, payin.dueAt))
       }
       assert.deepEqual(afterHours, [1, 2, 4, 8, 16, 32, 64, 128, 168])
     }
@@ -352,17 +352,17 @@ describe('a signed report that does not fit', () => {
     report('paid', { doubt: 'several-readings' }),
     report('paid', { doubt: 'unsigned-parameters' }),
   ]
-  const query = { askedAt: NOW, isPresenceChecked: true }
+  const query = { askedAt: NOW, presence: true }
 
   test('is a sign of life: no absence before it counts, and none after it ends the payin', () => {
     for (const said of unfit) {
       for (const source of ['CALLBACK', 'QUERY'] as const) {
         const absentOnce = given('unknown', { notFoundCount: 1 })
-        const seen = stayed(applyEvidence(absentOnce, said, source, TABLE, NOW))
-        const again = stayed(recordNothingFound(seen, notFound, query, TABLE, NOW))
+        const seen = stayed(applyEvidence(absentOnce, said, source, POLICY, NOW))
+        const again = stayed(recordNothingFound(seen, notFound, query, POLICY, NOW))
         assert.equal(again.notFoundCount, 1)
         assert.equal(
-          moved(recordNothingFound(again, notFound, query, TABLE, NOW), 'review').reason,
+          moved(recordNothingFound(again, notFound, query, POLICY, NOW), 'review').reason,
           'not-found',
         )
       }
@@ -371,11 +371,11 @@ describe('a signed report that does not fit', () => {
 
   test('keeps a creation that fails from ending the payin, as does a duplicate', () => {
     for (const said of unfit) {
-      const seen = stayed(applyEvidence(given('creating'), said, 'CALLBACK', TABLE, NOW))
+      const seen = stayed(applyEvidence(given('creating'), said, 'CALLBACK', POLICY, NOW))
       for (const answer of [refused, tooFast, notSent])
-        moved(recordCreate(seen, answer, TABLE, NOW), 'unknown')
+        moved(recordCreate(seen, answer, POLICY, NOW), 'unknown')
     }
-    const there = moved(recordCreate(given('creating'), duplicate, TABLE, NOW), 'unknown')
+    const there = moved(recordCreate(given('creating'), duplicate, POLICY, NOW), 'unknown')
     assert.equal(there.orderShown, true)
   })
 
@@ -383,12 +383,12 @@ describe('a signed report that does not fit', () => {
     const others = [{ amount: paise(49_900n) }, { currency: 'USD' }, { payOrderId: 'PO2' }]
     for (const other of others) {
       for (const source of ['CALLBACK', 'QUERY'] as const) {
-        const decision = applyEvidence(given('open'), report('paid', other), source, TABLE, NOW)
+        const decision = applyEvidence(given('open'), report('paid', other), source, POLICY, NOW)
         assert.ok('anomaly' in decision && decision.anomaly.kind.endsWith('-mismatch'))
         const after = moved(decision, 'review')
         assert.deepEqual([after.payOrderId, after.utr, after.paidAt], ['PO1', null, null])
-        stayed(applyEvidence(after, report('pending'), 'QUERY', TABLE, after.expiresAt))
-        moved(applyEvidence(after, report('paid'), 'CALLBACK', TABLE, NOW), 'paid')
+        stayed(applyEvidence(after, report('pending'), 'QUERY', POLICY, after.expiresAt))
+        moved(applyEvidence(after, report('paid'), 'CALLBACK', POLICY, NOW), 'paid')
       }
     }
   })
@@ -396,8 +396,8 @@ describe('a signed report that does not fit', () => {
 
 describe('a query that finds nothing', () => {
   type Nothing = Exclude<PayinQueryAnswer, { kind: 'known' }>
-  const applied = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
-    recordNothingFound(payin, answer, { askedAt, isPresenceChecked }, TABLE, NOW)
+  const applied = (payin: Payin, answer: Nothing, presence = true, askedAt = NOW) =>
+    recordNothingFound(payin, answer, { askedAt, presence }, POLICY, NOW)
 
   test('confirms absence after enough answers, after the grace period and with a presence check', () => {
     const once = stayed(applied(given('unknown'), notFound))
@@ -423,7 +423,7 @@ describe('a query that finds nothing', () => {
     assert.deepEqual([doubted.notFoundCount, doubted.unknownSince], [0, NOW - 1])
     const later = stayed(applied({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
     assert.equal(later.notFoundCount, 1)
-    const found = stayed(applyEvidence(later, report('pending'), 'QUERY', TABLE, NOW))
+    const found = stayed(applyEvidence(later, report('pending'), 'QUERY', POLICY, NOW))
     assert.deepEqual([found.notFoundCount, found.unknownSince], [0, null])
   })
 
@@ -461,7 +461,7 @@ describe('a query that finds nothing', () => {
 })
 
 describe('a UTR recovery', () => {
-  const record = (payin: Payin, answer: PayinRecoverAnswer) => recordRecovery(payin, answer, TABLE, NOW)
+  const record = (payin: Payin, answer: PayinRecoverAnswer) => recordRecovery(payin, answer, POLICY, NOW)
   const submitted: PayinRecoverAnswer = { kind: 'submitted', mchOrderNo: null, errorMessage: null, exchange }
   const used: PayinRecoverAnswer = { kind: 'refused', code: 'UTR_USED', message: '', exchange }
 
@@ -484,8 +484,8 @@ describe('a UTR recovery', () => {
     const later = NOW + 3_000
     const asked = (payin: Payin, status: 'pending' | null) =>
       status
-        ? applyEvidence(payin, report(status), 'QUERY', TABLE, later)
-        : recordNothingFound(payin, silence, { askedAt: later, isPresenceChecked: true }, TABLE, later)
+        ? applyEvidence(payin, report(status), 'QUERY', POLICY, later)
+        : recordNothingFound(payin, silence, { askedAt: later, presence: true }, POLICY, later)
     for (const [status, end] of [
       ['pending', 'expired'],
       [null, 'review'],
@@ -495,7 +495,7 @@ describe('a UTR recovery', () => {
       const last = stayed(asked(second, status))
       assert.deepEqual([first.dueAt, second.dueAt, last.dueAt], [later + 9_000, later + 27_000, later + HOUR])
     }
-    const failed = moved(applyEvidence(recovered, report('failed'), 'CALLBACK', TABLE, NOW), 'failed')
+    const failed = moved(applyEvidence(recovered, report('failed'), 'CALLBACK', POLICY, NOW), 'failed')
     assert.equal(failed.dueAt, NOW + 3_000)
   })
 })
@@ -539,24 +539,24 @@ test('after any sequence of events payoutd looks at an unpaid end again for a we
             return recordCreate(
               payin,
               pick([accepted, refused, tooFast, notSent, duplicate, timeout]),
-              TABLE,
+              POLICY,
               now,
             )
           case 'report':
             isNamed ||= said.status !== 'paid' && said.utr !== null && said.amount === payin.amount
-            return applyEvidence(payin, said, source, TABLE, now)
+            return applyEvidence(payin, said, source, POLICY, now)
           case 'nothing': {
-            const asked = { askedAt: now, isPresenceChecked: true }
-            return recordNothingFound(payin, pick([notFound, silence]), asked, TABLE, now)
+            const asked = { askedAt: now, presence: true }
+            return recordNothingFound(payin, pick([notFound, silence]), asked, POLICY, now)
           }
           case 'recover':
-            return recordRecovery(payin, silence, TABLE, now)
+            return recordRecovery(payin, silence, POLICY, now)
           case 'person':
             return {
               after: resolve(payin, { kind: 'failed' }, { by: 'a', reason: 'r' }, now)?.after ?? payin,
             }
           case 'time':
-            return onTimer(payin, TABLE, now)
+            return onTimer(payin, POLICY, now)
           case 'read-back':
             return readBackEnd(payin, published, now)
         }
@@ -578,12 +578,12 @@ test('after any sequence of events payoutd looks at an unpaid end again for a we
 })
 
 test('when its lease ends a creation is unknown; payoutd asks about everything else that is due', () => {
-  const decision = onTimer(given('creating'), TABLE, NOW)
+  const decision = onTimer(given('creating'), POLICY, NOW)
   assert.ok('change' in decision)
   const { reason, unknownSince, dueAt } = moved(decision, 'unknown')
   assert.deepEqual([reason, unknownSince, dueAt], ['lease-ended', NOW, NOW + 3_000])
   for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
-    assert.deepEqual(onTimer(given(state), TABLE, NOW), { ask: true })
+    assert.deepEqual(onTimer(given(state), POLICY, NOW), { ask: true })
   }
 })
 
@@ -595,7 +595,7 @@ test('nothing leaves paid, and only paid, failed and expired are published as re
 
 test('an unreadable field of a payment is an anomaly, and the payin is paid all the same', () => {
   const odd = report('paid', { utr: null, unreadable: ['channelPayNo "N123#45"'] })
-  const decision = applyEvidence(given('open'), odd, 'CALLBACK', TABLE, NOW)
+  const decision = applyEvidence(given('open'), odd, 'CALLBACK', POLICY, NOW)
   assert.ok('anomaly' in decision && decision.anomaly.kind === 'unreadable-fields')
   assert.match(decision.anomaly.detail, /^the gateway says channelPayNo "N123#45", which payoutd cannot read/)
   assert.equal(moved(decision, 'paid').utr, null)

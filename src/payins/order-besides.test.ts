@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf } from '../../test/ledger.ts'
-import { outboxOf, payinLedger, report, storedPayins, TABLE } from '../../test/payins.ts'
+import { outboxOf, POLICY, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { PayinReport } from '../domain/payin/gateway-answers.ts'
 import { resolvePayin } from '../operators/resolve-payin.ts'
 import { sql } from '../platform/postgres/postgres.ts'
@@ -44,8 +44,8 @@ async function world(t: TestContext) {
       applyPayinEvidenceBatch(
         [
           {
-            ...{ ...about, source: 'QUERY', queryPolicy: TABLE, settingsHash: 'h' },
-            ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+            ...{ ...about, source: 'QUERY', queryPolicy: POLICY, settingsHash: 'h' },
+            ...{ askedAt: systemClock.now(), presence: true },
             answer: { kind: 'known', report: report(payin, status) },
           },
         ],

@@ -105,7 +105,7 @@ async function queryAboutDoubtful(
 function onlyInForce(evidence: PayinEvidence, inForce: ReadonlyMap<string, string>): PayinEvidence {
   if (evidence.source === 'CALLBACK') return evidence
   const isInForce = evidence.settingsHash === inForce.get(evidence.merchantId)
-  return isInForce ? evidence : { ...evidence, isPresenceChecked: false }
+  return isInForce ? evidence : { ...evidence, presence: false }
 }
 
 /** The same evidence without the texts that are kept only for people. */

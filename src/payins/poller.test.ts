@@ -5,11 +5,11 @@ import {
   accepted,
   brokenPayins,
   outboxOf,
+  POLICY,
   payinLedger,
   report,
   type StoredPayin,
   storedPayins,
-  TABLE,
   timeout,
 } from '../../test/payins.ts'
 import { paise } from '../domain/money.ts'
@@ -42,7 +42,7 @@ async function poller(
     asked.push(payinId)
     return query(payinId)
   }
-  const querier: PayinQuerier = { ...ACCOUNT, queryPolicy: TABLE, query: ask, timeoutMs: 1_000 }
+  const querier: PayinQuerier = { ...ACCOUNT, queryPolicy: POLICY, query: ask, timeoutMs: 1_000 }
   const queriers = new Map<string, [PayinQuerier]>([['acme', [querier]]])
   const presenceCheck = new PresenceCheck(systemClock)
   const terms = new Map(opened.outcomeDeps.terms)

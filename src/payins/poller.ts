@@ -3,7 +3,7 @@ import type { PayinQueryAnswer } from '../domain/payin/gateway-answers.ts'
 import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { change, isLateLook, isOver, lateLookAt, toReview, waits } from '../domain/payin/transition.ts'
-import { PROMISES_NOTHING, type QueryPolicy } from '../domain/payout/next-query.ts'
+import { NOBODY_TO_ASK } from '../domain/payout/next-query.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { bothSides } from '../stages/outcomes/known-orders.ts'
@@ -28,13 +28,6 @@ const LATER_MS = 60_000
 const ENDED_LATER_MS = 600_000
 /** A process that has the merchant would have asked about a payin, or handed it to a person, this long after its time. */
 const OVERDUE_MS = 3_600_000
-/** If this process can ask nobody about a payin, only time moves it; a process that has the merchant asks at once. */
-const NOBODY_TO_ASK: QueryPolicy = {
-  queryAfterMs: [0],
-  graceMs: 0,
-  confirmations: 1,
-  ...PROMISES_NOTHING,
-}
 const OUTCOMES = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
 
 /** Handles ended leases, asks about payins without a callback, and hands a payin to a person if nobody can ask about it. */

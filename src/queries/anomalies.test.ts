@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
-import { payinLedger, TABLE } from '../../test/payins.ts'
+import { POLICY, payinLedger } from '../../test/payins.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../domain/decisions.ts'
@@ -58,7 +58,7 @@ async function payouts(t: TestContext) {
     await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo, ...said }], {
       ledger,
       decisions: DECISIONS,
-      queryPolicies: new Map([['acme', TABLE]]),
+      queryPolicies: new Map([['acme', POLICY]]),
       counted,
       log: silentLogger,
     })
@@ -121,7 +121,7 @@ for (const wasTried of [true, false])
           payout,
           1,
           { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} } as never,
-          TABLE,
+          POLICY,
           now,
         ),
       )

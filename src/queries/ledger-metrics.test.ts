@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
-import { payinLedger, report, TABLE } from '../../test/payins.ts'
+import { POLICY, payinLedger, report } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { decided, submit } from '../operators/operations.fixture.ts'
@@ -121,10 +121,10 @@ test('payins are counted by the state in which they wait, with the age of the ol
   const { merchantId, payinId } = first
   const asked = {
     source: 'QUERY',
-    queryPolicy: TABLE,
+    queryPolicy: POLICY,
     settingsHash: 'h',
     askedAt: 0,
-    isPresenceChecked: false,
+    presence: false,
   } as const
   await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], outcomeDeps)
   assert.deepEqual(await payinsIn('open'), { count: 1, hours: 0 })

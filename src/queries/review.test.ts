@@ -5,7 +5,7 @@ import { command } from '../domain/commands/command.fixture.ts'
 import type { Exchange, OrderReport } from '../domain/evidence.ts'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
-import type { QueryPolicy } from '../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import { recordApply } from '../domain/payout/record-apply-answer.ts'
 import { recordAbsence, recordNoAnswer } from '../domain/payout/record-query-answer.ts'
 import { MOST_OPEN } from '../ledger/anomalies.ts'
@@ -15,13 +15,7 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { lastWordText, reviewText } from '../views/review-text.ts'
 import { evidenceOf, lastWord, reviewCases } from './review.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1_000],
-  graceMs: 0,
-  confirmations: 3,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 3 }
 const timedOut: Exchange = { request: { accountNo: '••••6789' }, note: 'ETIMEDOUT', tookMs: 30_000 }
 const notFound: Exchange = {
   request: { mchOrderNo: 'PX' },
@@ -48,11 +42,11 @@ async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
     const decide = (make: Parameters<typeof decided>[2]) => decided(ledger, payoutId, make)
     await decide(submit)
     await decide((payout, now) =>
-      recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, TABLE, now),
+      recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, POLICY, now),
     )
     for (let i = 0; i < 3; i++) {
       await decide((payout, now) =>
-        recordAbsence(payout, notFound, { askedAt: now, isPresenceChecked: true }, TABLE, now),
+        recordAbsence(payout, notFound, { askedAt: now, presence: true }, POLICY, now),
       )
     }
   }
@@ -115,7 +109,7 @@ test("the last report is the gateway's own latest one, even if it came in a call
   await decided(ledger, 'p-1', (payout, now) => {
     const report = { agentpayOrderId: 'AP1', status: 'success' as const, fee: null, utr: null }
     const said = { ...report, amount: null, errorMessage: null, mchOrderNo: payout.orderNo ?? '' }
-    return applyEvidence(payout, { ...said, exchange: { request } }, 'CALLBACK', TABLE, now)
+    return applyEvidence(payout, { ...said, exchange: { request } }, 'CALLBACK', POLICY, now)
   })
   const after = await evidence()
   assert.deepEqual(lastWord(after)?.exchange, { request })
@@ -127,7 +121,7 @@ test('if too many reports arrived about an order, the last one is shown in full,
     decided(ledger, 'p-1', (payout, now) => {
       const nothing = { agentpayOrderId: null, fee: null, utr: null, errorMessage: null, exchange: {} }
       const order = { mchOrderNo: payout.orderNo ?? '', amount: payout.amount, ...nothing }
-      return applyEvidence(payout, { ...order, status: 'processing', ...facts }, source, TABLE, now)
+      return applyEvidence(payout, { ...order, status: 'processing', ...facts }, source, POLICY, now)
     })
   const last = async () => {
     const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -147,17 +141,11 @@ test('a timeout and the page of a proxy are no report of the gateway', async (t)
   await accepted(ledger, config, [command('p-1', { deadline: null })])
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', (payout, now) =>
-    recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, TABLE, now),
+    recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, POLICY, now),
   )
-  await decided(ledger, 'p-1', (payout, now) => recordNoAnswer(payout, proxyPage, TABLE, now))
+  await decided(ledger, 'p-1', (payout, now) => recordNoAnswer(payout, proxyPage, POLICY, now))
   await decided(ledger, 'p-1', (payout, now) =>
-    recordAbsence(
-      { ...payout, notFoundCount: 2 },
-      timedOut,
-      { askedAt: now, isPresenceChecked: true },
-      TABLE,
-      now,
-    ),
+    recordAbsence({ ...payout, notFoundCount: 2 }, timedOut, { askedAt: now, presence: true }, POLICY, now),
   )
   const [found] = await reviewCases(ledger.db, { merchantId: 'acme', limit: 1, keys: config.sealing })
   assert.ok(found)

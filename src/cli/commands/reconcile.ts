@@ -204,7 +204,7 @@ function settling(
   return async (mchOrderNo, answer, sentTo, askedAt) => {
     const { accountId, queryPolicy } = accountWith(accounts, sentTo) ?? accounts[0]
     const { settingsHash } = accounts[0]
-    const asked = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked: false }
+    const asked = { accountId, queryPolicy, settingsHash, askedAt, presence: false }
     await applyEvidenceBatch([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 }

@@ -14,7 +14,7 @@ import { askAgain, askedInVain, become, change, toReview, waits } from './transi
 export function recordNothingFound(
   payin: Payin,
   answer: Exclude<PayinQueryAnswer, { kind: 'known' }>,
-  { askedAt, isPresenceChecked }: QueryRecord,
+  { askedAt, presence }: QueryRecord,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
@@ -22,7 +22,7 @@ export function recordNothingFound(
   const absent = waits(payin) && answer.kind === 'not-found'
   // If the gateway had the order, doubts begin with the first "not found".
   const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
-  const counts = absent && isPresenceChecked && askedAt >= (unknownSince ?? askedAt) + queryPolicy.graceMs
+  const counts = absent && presence === true && askedAt >= (unknownSince ?? askedAt) + queryPolicy.graceMs
   const counted = {
     ...payin,
     unknownSince,

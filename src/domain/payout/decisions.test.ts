@@ -14,7 +14,7 @@ import { neverSent } from './ledger-lacks-attempt.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
 import { shown } from './order-shown.ts'
-import { sentPayout } from './payout.fixture.ts'
+import { QUERY_POLICY, sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply-answer.ts'
 import { recordAbsence, recordNoAnswer } from './record-query-answer.ts'
@@ -24,14 +24,15 @@ import { become } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: QueryPolicy = {
+const POLICY: QueryPolicy = {
+  ...QUERY_POLICY,
   queryAfterMs: [3_000, 9_000],
   graceMs: 5_000,
   confirmations: 2,
   notPaidCodes: ['IFSC_INVALID', 'TOO_FAST'],
   resendWhenAbsent: true,
 }
-const NO_RESEND: QueryPolicy = { ...TABLE, resendWhenAbsent: false }
+const NO_RESEND: QueryPolicy = { ...POLICY, resendWhenAbsent: false }
 const exchange = { note: 'as received' }
 
 const given = (state: State, fields: Partial<Payout> = {}): Payout =>
@@ -120,7 +121,7 @@ const submittedUnder = (versions: readonly number[]) => new Set(versions.map((ve
 
 describe('an answer to apply', () => {
   const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>
-    attributed(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
+    attributed(recordApply(payout, attempt, answer, POLICY, NOW), 'APPLY', exchange)
 
   test('accepted: processing, with the platform order number and fee, and a query is planned', () => {
     const after = moved(record(given('submitting'), accepted), 'processing')
@@ -154,25 +155,25 @@ describe('an answer to apply', () => {
     const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, notFoundCount: 1 }), refused))
     assert.deepEqual([late.refusal, late.unknownSince, late.notFoundCount], ['no such branch', NOW, 0])
 
-    const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
+    const asked = { askedAt: NOW + 5_000, presence: true }
     const absent = (queryPolicy: QueryPolicy) =>
       attributed(
         recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, queryPolicy, NOW + 5_000),
         'QUERY',
         exchange,
       )
-    assert.equal(moved(absent(TABLE), 'failed').reason, 'no such branch')
+    assert.equal(moved(absent(POLICY), 'failed').reason, 'no such branch')
     assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
   })
 
   test('a reason that only reads like a refusal is not one', () => {
     const reason = 'refused: no such branch'
-    const asked = { askedAt: NOW, isPresenceChecked: true }
+    const asked = { askedAt: NOW, presence: true }
     const decision = recordAbsence(
       given('unknown', { reason, notFoundCount: 1 }),
       exchange,
       asked,
-      TABLE,
+      POLICY,
       NOW,
     )
     assert.equal(moved(decision, 'queued').reason, 'proved-absent')
@@ -186,7 +187,7 @@ describe('an answer to apply', () => {
       const after = moved(record(given('submitting'), answer), 'unknown')
       assert.deepEqual([after.reason, after.unknownSince, after.dueAt], [reason, NOW, NOW + 3_000])
       const queried = (status: OrderReport['status']) =>
-        applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
+        applyEvidence(after, report(status), 'QUERY', POLICY, NOW)
       moved(queried('success'), 'paid')
       assert.equal(moved(queried('failed'), 'failed').reason, 'account closed')
       assert.equal(moved(queried('processing'), 'processing').refusal, null)
@@ -201,7 +202,7 @@ describe('an answer to apply', () => {
       for (const there of [{ orderShown: true }, { agentpayOrderId: 'AP1' }]) {
         const after = moved(record(given('submitting', { attempt: 2, ...there }), answer), 'unknown')
         const absent = (askedAt: number) =>
-          notFound({ ...after, notFoundCount: 1 }, askedAt, { isPresenceChecked: true })
+          notFound({ ...after, notFoundCount: 1 }, askedAt, { presence: true })
         absorbed(absent(NOW + 4_999))
         assert.equal(moved(absent(NOW + 5_000), 'review').reason, 'not-found')
       }
@@ -212,13 +213,12 @@ describe('an answer to apply', () => {
     payout: Payout,
     askedAt: number,
     {
-      isPresenceChecked = true,
-      isNoneKnown = false,
+      presence = true,
       queryPolicy = NO_RESEND,
-    }: { isPresenceChecked?: boolean; isNoneKnown?: boolean; queryPolicy?: QueryPolicy } = {},
+    }: { presence?: boolean | null; queryPolicy?: QueryPolicy } = {},
   ) =>
     attributed(
-      recordAbsence(payout, exchange, { askedAt, isPresenceChecked, isNoneKnown }, queryPolicy, askedAt),
+      recordAbsence(payout, exchange, { askedAt, presence }, queryPolicy, askedAt),
       'QUERY',
       exchange,
     )
@@ -256,8 +256,8 @@ describe('an answer to apply', () => {
     test(`after a refusal or a "later", if ${why}, absence takes as much as ever`, () => {
       for (const answer of [refused, tooFast]) {
         const after = moved(record(given('submitting', fields), answer), 'unknown')
-        const absent = (payout: Payout, isPresenceChecked: boolean) =>
-          notFound(payout, NOW + 5_000, { queryPolicy: { ...NO_RESEND, ...promises }, isPresenceChecked })
+        const absent = (payout: Payout, presence: boolean) =>
+          notFound(payout, NOW + 5_000, { queryPolicy: { ...NO_RESEND, ...promises }, presence })
         assert.equal(absorbed(absent(after, false)).notFoundCount, 0)
         const once = absorbed(absent(after, true))
         assert.equal(once.notFoundCount, 1)
@@ -269,7 +269,7 @@ describe('an answer to apply', () => {
     const near = given('submitting', { deadline: NOW + 1_000 })
     const after = moved(record(near, refused), 'unknown')
     assert.equal(after.dueAt, NOW + 1_000)
-    const expired = onTimer(after, TABLE, NOW + 1_000)
+    const expired = onTimer(after, POLICY, NOW + 1_000)
     assert.ok(!('ask' in expired))
     assert.deepEqual(moved(expired, 'review').refusal, 'no such branch')
   })
@@ -280,15 +280,14 @@ describe('an answer to apply', () => {
       [tooFast, 'queued'],
     ] as const) {
       const after = moved(record(given('submitting'), answer), 'unknown')
-      const unproved = { isPresenceChecked: false }
-      assert.equal(absorbed(notFound(after, NOW + 5_000, unproved)).notFoundCount, 0)
-      moved(notFound({ ...after, notFoundCount: 1 }, NOW + 5_000, { ...unproved, isNoneKnown: true }), end)
+      assert.equal(absorbed(notFound(after, NOW + 5_000, { presence: false })).notFoundCount, 0)
+      moved(notFound({ ...after, notFoundCount: 1 }, NOW + 5_000, { presence: null }), end)
     }
   })
 
   test('a refusal that the dialect no longer calls one does not end a payout that is confirmed absent', () => {
     const after = moved(record(given('submitting'), refused), 'unknown')
-    const queryPolicy = { ...TABLE, notPaidCodes: [] }
+    const queryPolicy = { ...POLICY, notPaidCodes: [] }
     const once = absorbed(notFound(after, NOW + 5_000, { queryPolicy }))
     assert.equal(moved(notFound(once, NOW + 5_000, { queryPolicy }), 'review').refusal, 'no such branch')
   })
@@ -296,8 +295,8 @@ describe('an answer to apply', () => {
   test('after a refusal or a "later", settings that are not in force conclude nothing from "not found"', () => {
     for (const answer of [refused, tooFast]) {
       const after = moved(record(given('submitting'), answer), 'unknown')
-      const queryPolicy = inconclusive(TABLE)
-      absorbed(notFound(after, NOW + HOUR - 1, { queryPolicy, isPresenceChecked: true }))
+      const queryPolicy = inconclusive(POLICY)
+      absorbed(notFound(after, NOW + HOUR - 1, { queryPolicy, presence: true }))
     }
   })
 
@@ -369,7 +368,7 @@ describe('an answer to apply', () => {
         'failed-in-doubt',
       )
       moved(
-        applyEvidence(after, report('success', { agentpayOrderId: 'AP1' }), 'CALLBACK', TABLE, NOW),
+        applyEvidence(after, report('success', { agentpayOrderId: 'AP1' }), 'CALLBACK', POLICY, NOW),
         'paid',
       )
     }
@@ -390,7 +389,7 @@ describe('an answer to apply', () => {
   test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
     const later = (payout: Payout) => {
       const after = { ...moved(record(payout, tooFast), 'unknown'), notFoundCount: 1 }
-      return notFound(after, NOW + 5_000, { queryPolicy: TABLE, isPresenceChecked: true })
+      return notFound(after, NOW + 5_000, { queryPolicy: POLICY, presence: true })
     }
     const unsent = (payout: Payout) => record(payout, notSent)
     for (const answer of [unsent, later]) {
@@ -438,8 +437,8 @@ describe('an answer to apply', () => {
   test('an answer to an unknown attempt moves nothing, except that it shows the order', () => {
     for (const state of ['submitting', 'unknown'] as const)
       for (const answer of [refused, notSent, tooFast, duplicate, unknown, accepted])
-        absorbed(recordApply(given(state), null, answer, TABLE, NOW))
-    moved(recordApply(given('queued', { attempt: 1 }), null, accepted, TABLE, NOW), 'processing')
+        absorbed(recordApply(given(state), null, answer, POLICY, NOW))
+    moved(recordApply(given('queued', { attempt: 1 }), null, accepted, POLICY, NOW), 'processing')
   })
   test('an answer that arrives after its callback adds what the callback left out', () => {
     const after = absorbed(record(given('paid'), accepted))
@@ -473,7 +472,7 @@ describe('an answer to apply', () => {
   ] as const)
     test(`paid ${JSON.stringify(reported)}, perhaps of another order than the known payment ${JSON.stringify(known)}: an anomaly`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
-      const decision = applyEvidence(paid, report('success', reported), 'CALLBACK', TABLE, NOW)
+      const decision = applyEvidence(paid, report('success', reported), 'CALLBACK', POLICY, NOW)
       assert.ok(!('change' in decision))
       const said = `the gateway says ${named}, but it is not known which order of this payout was paid`
       anomalous(decision, 'order-id-mismatch', said)
@@ -491,7 +490,7 @@ describe('an answer to apply', () => {
     for (const several of [{ doubted: true }, { turnedAway: true }])
       test(`a failure ${JSON.stringify(reported)} of another order than was paid ${JSON.stringify({ ...known, ...several })} contradicts no payment: an anomaly that confirms no return`, () => {
         const paid = given('paid', { attempt: 2, ...several, ...known })
-        const decision = applyEvidence(paid, report('failed', reported), 'CALLBACK', TABLE, NOW)
+        const decision = applyEvidence(paid, report('failed', reported), 'CALLBACK', POLICY, NOW)
         assert.ok(!('change' in decision))
         const said = `the gateway says that ${named} failed, but it is not known which order of this payout was paid`
         anomalous(decision, 'order-id-mismatch', said)
@@ -502,7 +501,7 @@ describe('an answer to apply', () => {
     const one = given('paid', { utr: '632611200001' })
     for (const paid of [several, one])
       anomalous(
-        applyEvidence(paid, report('failed'), 'CALLBACK', TABLE, NOW),
+        applyEvidence(paid, report('failed'), 'CALLBACK', POLICY, NOW),
         'contradiction',
         'the gateway reports failed for a payout that is paid',
       )
@@ -511,24 +510,27 @@ describe('an answer to apply', () => {
   test('a fee that no report gave to the payment is not kept with it', () => {
     const paid = given('paid', { attempt: 2, doubted: true, agentpayOrderId: 'AP1', utr: '632611200001' })
     const nameless = report('success', { agentpayOrderId: null, utr: null, fee: paise(900n) })
-    assert.equal(absorbed(applyEvidence(paid, nameless, 'CALLBACK', TABLE, NOW)).fee, null)
+    assert.equal(absorbed(applyEvidence(paid, nameless, 'CALLBACK', POLICY, NOW)).fee, null)
   })
 
   test('paid by a report that does not name the order that is known of several: nothing of that order is kept', () => {
     const open = given('processing', { attempt: 2, doubted: true, agentpayOrderId: 'AP2', fee: paise(500n) })
     const nameless = report('success', { agentpayOrderId: null, utr: '632611200001' })
-    const { agentpayOrderId, fee, utr } = moved(applyEvidence(open, nameless, 'CALLBACK', TABLE, NOW), 'paid')
+    const { agentpayOrderId, fee, utr } = moved(
+      applyEvidence(open, nameless, 'CALLBACK', POLICY, NOW),
+      'paid',
+    )
     assert.deepEqual([agentpayOrderId, fee, utr], [null, nameless.fee, '632611200001'])
   })
 
   test('paid after an attempt that was turned away: the payment is of the order of the latest, whose failure returns it', () => {
     const open = given('processing', { attempt: 2, turnedAway: true, agentpayOrderId: 'AP2' })
     const nameless = report('success', { agentpayOrderId: null, utr: '632611200001' })
-    const paid = moved(applyEvidence(open, nameless, 'CALLBACK', TABLE, NOW), 'paid')
+    const paid = moved(applyEvidence(open, nameless, 'CALLBACK', POLICY, NOW), 'paid')
     assert.equal(paid.agentpayOrderId, 'AP2')
     const said = 'the gateway reports failed for a payout that is paid'
     anomalous(
-      applyEvidence(paid, report('failed', { agentpayOrderId: 'AP2' }), 'CALLBACK', TABLE, NOW),
+      applyEvidence(paid, report('failed', { agentpayOrderId: 'AP2' }), 'CALLBACK', POLICY, NOW),
       'contradiction',
       said,
     )
@@ -547,9 +549,9 @@ describe('an answer to apply', () => {
     const failed = given('failed', { saidOtherwise: 'alive' })
     const alive = report('processing')
     const said = 'the gateway reports processing for a payout that is failed'
-    anomalous(applyEvidence(failed, alive, 'QUERY', TABLE, NOW), 'contradiction', said)
-    absorbed(applyEvidence(failed, alive, 'CALLBACK', TABLE, NOW))
-    absorbed(applyEvidence(given('failed'), alive, 'QUERY', TABLE, NOW))
+    anomalous(applyEvidence(failed, alive, 'QUERY', POLICY, NOW), 'contradiction', said)
+    absorbed(applyEvidence(failed, alive, 'CALLBACK', POLICY, NOW))
+    absorbed(applyEvidence(given('failed'), alive, 'QUERY', POLICY, NOW))
   })
 
   test('turned away, though what it answers is paid: an anomaly, unless it answers an earlier attempt', () => {
@@ -562,8 +564,8 @@ describe('an answer to apply', () => {
     } as const
     const paid = given('paid', { attempt: 2 })
     const said = 'apply was turned away (TOO_FAST), yet the payout is paid'
-    anomalous(recordApply(paid, 2, answer, TABLE, NOW), 'contradiction', said)
-    absorbed(recordApply(paid, 1, answer, TABLE, NOW))
+    anomalous(recordApply(paid, 2, answer, POLICY, NOW), 'contradiction', said)
+    absorbed(recordApply(paid, 1, answer, POLICY, NOW))
   })
 
   for (const [known, reported] of [
@@ -574,7 +576,7 @@ describe('an answer to apply', () => {
     test(`paid ${JSON.stringify(reported)}, naming the known payment ${JSON.stringify(known)} or the first to name one: its fields are completed`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
       const { agentpayOrderId, utr } = absorbed(
-        applyEvidence(paid, report('success', reported), 'CALLBACK', TABLE, NOW),
+        applyEvidence(paid, report('success', reported), 'CALLBACK', POLICY, NOW),
       )
       assert.deepEqual([agentpayOrderId, utr], ['AP1', '632611200001'])
     })
@@ -612,7 +614,7 @@ describe('an answer to apply', () => {
 
 describe('a callback or a query result', () => {
   const settled = (payout: Payout, evidence: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    attributed(applyEvidence(payout, evidence, source, TABLE, NOW), source, exchange)
+    attributed(applyEvidence(payout, evidence, source, POLICY, NOW), source, exchange)
 
   for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
     test(`success makes ${state} paid, with UTR and fee`, () => {
@@ -706,7 +708,7 @@ describe('a callback or a query result', () => {
     const again = (state: State, fields: Partial<Payout> = {}) =>
       given(state, { attempt: 2, accountId: 'here', doubted: true, agentpayOrderId: null, ...fields })
     const failed = report('failed')
-    const query = (payout: Payout, queryPolicy = TABLE, askedAt = NOW) =>
+    const query = (payout: Payout, queryPolicy = POLICY, askedAt = NOW) =>
       attributed(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW, askedAt), 'QUERY', exchange)
 
     for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
@@ -730,12 +732,12 @@ describe('a callback or a query result', () => {
         const first = absorbed(query(again(state, { unknownSince: null })))
         assert.deepEqual(
           [first.refusal, first.unknownSince, first.notFoundCount, first.queries, first.dueAt],
-          ['account closed', NOW, 0, 1, NOW + TABLE.graceMs],
+          ['account closed', NOW, 0, 1, NOW + POLICY.graceMs],
         )
         const since = { ...first, unknownSince: NOW - 5_000 }
         const once = absorbed(query(since))
         assert.equal(once.notFoundCount, 1)
-        assert.equal(absorbed(query(once, TABLE, NOW - 1)).notFoundCount, 1)
+        assert.equal(absorbed(query(once, POLICY, NOW - 1)).notFoundCount, 1)
         const after = moved(query(once), 'failed')
         assert.deepEqual(
           [after.reason, after.agentpayOrderId, after.refusal],
@@ -813,8 +815,8 @@ describe('a callback or a query result', () => {
     test('a failure while the next attempt is unknown counts as an absence', () => {
       const asked = absorbed(settled(again('unknown', { dueAt: NOW + HOUR }), failed))
       assert.deepEqual([asked.dueAt, asked.refusal], [NOW, 'account closed'])
-      assert.equal(absorbed(query(asked, TABLE)).notFoundCount, 1)
-      moved(query({ ...asked, notFoundCount: 1 }, TABLE), 'failed')
+      assert.equal(absorbed(query(asked, POLICY)).notFoundCount, 1)
+      moved(query({ ...asked, notFoundCount: 1 }, POLICY), 'failed')
       assert.equal(
         moved(query({ ...asked, notFoundCount: 1 }, NO_RESEND), 'review').reason,
         'failed-in-doubt',
@@ -868,7 +870,7 @@ describe('a callback or a query result', () => {
       const { after } = resent.change
       assert.deepEqual([after.attempt, after.doubted, after.turnedAway], [0, true, true])
       moved(cancel(after, 'OPERATOR', words({ by: 'asha', reason: 'left' })), 'review')
-      moved(onTimer({ ...after, deadline: NOW }, TABLE, NOW) as Decision, 'review')
+      moved(onTimer({ ...after, deadline: NOW }, POLICY, NOW) as Decision, 'review')
       const sent = become(after, 'submitting', { attempt: 1, accountId: 'here', dueAt: NOW + HOUR })
       assert.deepEqual(absorbed(settled(sent, failed)), sent)
       const alone = { ...sent, doubted: false }
@@ -936,7 +938,7 @@ describe('a callback or a query result', () => {
     for (const [what, payout, said] of settings) {
       const id = (fields: Partial<OrderReport>, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
         idOf(
-          applyEvidence(payout, report('processing', { utr: null, ...said, ...fields }), source, TABLE, NOW),
+          applyEvidence(payout, report('processing', { utr: null, ...said, ...fields }), source, POLICY, NOW),
         )
       const first = id({})
       assert.equal(id({ fee: null, exchange: { tookMs: 5 } }, 'QUERY'), first, what)
@@ -989,7 +991,7 @@ describe('a callback or a query result', () => {
   test('an unpaid payout has no fee, whoever ended it and whatever the gateway named before', () => {
     const known = given('processing', { fee: paise(400n) })
     assert.equal(moved(settled(known, report('failed')), 'failed').fee, null)
-    assert.equal(absorbed(recordApply(given('failed'), 1, accepted, TABLE, NOW)).fee, null)
+    assert.equal(absorbed(recordApply(given('failed'), 1, accepted, POLICY, NOW)).fee, null)
     assert.equal(become(given('review', { fee: paise(400n) }), 'failed', {}).fee, null)
     assert.equal(become(given('review', { fee: paise(400n) }), 'paid', {}).fee, 400n)
   })
@@ -1034,15 +1036,15 @@ describe('a callback or a query result', () => {
       'a refusal': recordAbsence(
         given('unknown', { reason: 'refused', refusal: 'closed', notFoundCount: 1 }),
         exchange,
-        { askedAt: NOW, isPresenceChecked: true },
-        TABLE,
+        { askedAt: NOW, presence: true },
+        POLICY,
         NOW,
       ),
       'absence after a refusal': recordAbsence(
         given('unknown', { refusal: 'closed', notFoundCount: 1 }),
         exchange,
-        { askedAt: NOW, isPresenceChecked: true },
-        TABLE,
+        { askedAt: NOW, presence: true },
+        POLICY,
         NOW,
       ),
     }
@@ -1055,7 +1057,7 @@ describe('a callback or a query result', () => {
             const said = `the gateway reports ${status} for a payout that is failed`
             anomalous(settled(payout, report(status), source), 'contradiction', said)
           }
-        const late = (answer: ApplyAnswer) => recordApply(payout, 1, answer, TABLE, NOW)
+        const late = (answer: ApplyAnswer) => recordApply(payout, 1, answer, POLICY, NOW)
         const there = 'apply was accepted as AP1 (processing), yet the payout is failed'
         anomalous(late(accepted), 'contradiction', there)
         const known = 'apply says that the order is there (DUPLICATE_ORDER), yet the payout is failed'
@@ -1066,7 +1068,7 @@ describe('a callback or a query result', () => {
 
     test('contradicts a published cancellation that a restored ledger has taken over', () => {
       const there = 'apply was accepted as AP1 (processing), yet the payout is cancelled'
-      anomalous(recordApply(given('cancelled'), 1, accepted, TABLE, NOW), 'contradiction', there)
+      anomalous(recordApply(given('cancelled'), 1, accepted, POLICY, NOW), 'contradiction', there)
     })
 
     test('contradicts a published failure that a restored ledger has taken over, unless it came from a callback', () => {
@@ -1110,7 +1112,7 @@ describe('a callback or a query result', () => {
         assert.ok('change' in ended)
         const { after } = ended.change
         absorbed(settled(after, report('processing')))
-        absorbed(recordApply(after, 1, accepted, TABLE, NOW))
+        absorbed(recordApply(after, 1, accepted, POLICY, NOW))
       }
     })
   })
@@ -1127,7 +1129,7 @@ describe('a callback or a query result', () => {
         payout,
         report('success', { doubt, amount: null, agentpayOrderId: 'AP2' }),
         'CALLBACK',
-        TABLE,
+        POLICY,
         NOW,
       )
     const after = (decision: Decision) => {
@@ -1156,7 +1158,7 @@ describe('a callback or a query result', () => {
     })
 
     test('keeps the first wait between two queries, however often it comes', () => {
-      const [first] = TABLE.queryAfterMs as [number]
+      const [first] = POLICY.queryAfterMs as [number]
       const justAsked = given('processing', { askedAt: NOW - 1, dueAt: NOW + HOUR / 2 })
       assert.equal(after(doubtful(justAsked, 'several-readings')).dueAt, NOW - 1 + first)
     })
@@ -1192,12 +1194,8 @@ describe('a callback or a query result', () => {
 })
 
 describe('a "not found"', () => {
-  const absent = (payout: Payout, isPresenceChecked = true, queryPolicy = TABLE, askedAt = NOW) =>
-    attributed(
-      recordAbsence(payout, exchange, { askedAt, isPresenceChecked }, queryPolicy, NOW),
-      'QUERY',
-      exchange,
-    )
+  const absent = (payout: Payout, presence = true, queryPolicy = POLICY, askedAt = NOW) =>
+    attributed(recordAbsence(payout, exchange, { askedAt, presence }, queryPolicy, NOW), 'QUERY', exchange)
 
   test('counts if others precede it, and the last one confirms absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
@@ -1224,7 +1222,7 @@ describe('a "not found"', () => {
 
   test('does not count if payoutd asked within the grace period, however late it comes', () => {
     const unknown = given('unknown', { unknownSince: NOW - 5_000, notFoundCount: 1 })
-    assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).notFoundCount, 1)
+    assert.equal(absorbed(absent(unknown, true, POLICY, NOW - 1)).notFoundCount, 1)
   })
 
   test('begins the doubts about an order that the gateway had, and after the grace period a person decides', () => {
@@ -1249,7 +1247,7 @@ describe('a "not found"', () => {
 
 test('payoutd repeats a query without an answer later; it proves nothing', () => {
   const unanswered = (payout: Payout) =>
-    attributed(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
+    attributed(recordNoAnswer(payout, exchange, POLICY, NOW), 'QUERY', exchange)
   for (const state of ['unknown', 'processing'] as const) {
     const after = absorbed(unanswered(given(state, { notFoundCount: 1 })))
     assert.deepEqual([after.queries, after.notFoundCount, after.dueAt], [1, 1, NOW + 9_000])
@@ -1260,7 +1258,7 @@ test('payoutd repeats a query without an answer later; it proves nothing', () =>
 
 describe('time', () => {
   const due = (payout: Payout) => {
-    const decision = onTimer(payout, TABLE, NOW)
+    const decision = onTimer(payout, POLICY, NOW)
     return 'ask' in decision ? decision : attributed(decision, 'CLOCK', null)
   }
   const expired = { deadline: NOW }
@@ -1322,7 +1320,7 @@ describe('time', () => {
 
   test('never plans the next look beyond the deadline', () => {
     const after = moved(
-      recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, TABLE, NOW),
+      recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, POLICY, NOW),
       'processing',
     )
     assert.equal(after.dueAt, NOW + 1_000)
@@ -1345,7 +1343,7 @@ describe('a request to cancel', () => {
       const payout = given(state, { ready: true })
       const after = absorbed(cancel(payout, 'OPERATOR', why, { fenced: true }))
       assert.deepEqual([after.cancelRequest, after.ready, after.dueAt], [why, false, payout.dueAt])
-      moved(onTimer(after, TABLE, NOW) as Decision, 'cancelled')
+      moved(onTimer(after, POLICY, NOW) as Decision, 'cancelled')
     }
   })
 
@@ -1365,7 +1363,7 @@ describe('a request to cancel', () => {
     const wanted = (state: State, fields: Partial<Payout> = {}) => absorbed(asked(given(state, fields)))
 
     const record = (payout: Payout, answer: ApplyAnswer) =>
-      recordApply(payout, payout.attempt, answer, TABLE, NOW)
+      recordApply(payout, payout.attempt, answer, POLICY, NOW)
 
     test('a payout that was not sent after all is not sent any more', () => {
       const after = moved(record(wanted('submitting'), notSent), 'cancelled')
@@ -1376,17 +1374,17 @@ describe('a request to cancel', () => {
 
     test('after a "later", and after a confirmed absence, a person decides', () => {
       const turnedAway = wanted('unknown', { reason: 'later', unknownSince: 0, notFoundCount: 1 })
-      const found = { askedAt: NOW, isPresenceChecked: true }
-      const later = moved(recordAbsence(turnedAway, exchange, found, TABLE, NOW), 'review')
+      const found = { askedAt: NOW, presence: true }
+      const later = moved(recordAbsence(turnedAway, exchange, found, POLICY, NOW), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
-      const payout = wanted('unknown', { notFoundCount: TABLE.confirmations - 1, unknownSince: 0 })
-      const query = { askedAt: NOW, isPresenceChecked: true }
-      const absent = moved(recordAbsence(payout, exchange, query, TABLE, NOW), 'review')
+      const payout = wanted('unknown', { notFoundCount: POLICY.confirmations - 1, unknownSince: 0 })
+      const query = { askedAt: NOW, presence: true }
+      const absent = moved(recordAbsence(payout, exchange, query, POLICY, NOW), 'review')
       assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
     })
 
     test('a payout that the gateway has ends as the gateway reports', () => {
-      moved(applyEvidence(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
+      moved(applyEvidence(wanted('unknown'), report('success'), 'QUERY', POLICY, NOW), 'paid')
     })
   })
 
@@ -1456,8 +1454,8 @@ describe('a signed report that does not fit', () => {
     report('success', { doubt: 'several-readings' }),
     report('success', { doubt: 'unsigned-parameters' }),
   ]
-  const query = { askedAt: NOW, isPresenceChecked: true }
-  const absent = (payout: Payout) => recordAbsence(payout, exchange, query, TABLE, NOW)
+  const query = { askedAt: NOW, presence: true }
+  const absent = (payout: Payout) => recordAbsence(payout, exchange, query, POLICY, NOW)
   const afterOf = (decision: Decision): Payout => {
     assert.ok('change' in decision)
     return decision.change.after
@@ -1468,7 +1466,7 @@ describe('a signed report that does not fit', () => {
       for (const source of ['CALLBACK', 'QUERY'] as const) {
         for (const refusal of [null, 'account closed']) {
           const absentOnce = given('unknown', { notFoundCount: 1, refusal })
-          const seen = afterOf(applyEvidence(absentOnce, said, source, TABLE, NOW))
+          const seen = afterOf(applyEvidence(absentOnce, said, source, POLICY, NOW))
           const again = absorbed(absent(seen))
           assert.equal(again.notFoundCount, 1)
           assert.equal(moved(absent(again), 'review').reason, 'not-found')
@@ -1479,9 +1477,9 @@ describe('a signed report that does not fit', () => {
 
   test('keeps an answer to an apply from failing the payout or sending it again', () => {
     for (const said of unfit) {
-      const seen = afterOf(applyEvidence(given('submitting'), said, 'CALLBACK', TABLE, NOW))
+      const seen = afterOf(applyEvidence(given('submitting'), said, 'CALLBACK', POLICY, NOW))
       for (const answer of [refused, tooFast, notSent])
-        moved(recordApply(seen, 1, answer, TABLE, NOW), 'unknown')
+        moved(recordApply(seen, 1, answer, POLICY, NOW), 'unknown')
     }
   })
 
@@ -1489,7 +1487,7 @@ describe('a signed report that does not fit', () => {
     for (const said of unfit) {
       for (const state of ['queued', 'held'] as const) {
         const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
-        const after = moved(applyEvidence(waits, said, 'CALLBACK', TABLE, NOW), 'review')
+        const after = moved(applyEvidence(waits, said, 'CALLBACK', POLICY, NOW), 'review')
         assert.deepEqual([after.ready, after.reason, after.orderShown], [false, 'order-shown', true])
       }
     }
@@ -1525,21 +1523,21 @@ describe('a signed report that does not fit', () => {
   test('one of payoutd’s own requests sent back keeps a waiting payout from being sent until a query is answered', () => {
     for (const fields of [{}, { attempt: 1, doubted: true }, { ready: false, dueAt: NOW + 1 }]) {
       const said = report('success', { doubt: 'of-a-request' })
-      const waits = absorbed(applyEvidence(given('queued', fields), said, 'CALLBACK', TABLE, NOW))
+      const waits = absorbed(applyEvidence(given('queued', fields), said, 'CALLBACK', POLICY, NOW))
       assert.deepEqual([waits.ready, waits.dueAt, waits.orderShown], [false, waits.deadline, false])
-      assert.deepEqual(recordNoAnswer(waits, exchange, TABLE, NOW), { nothing: true })
+      assert.deepEqual(recordNoAnswer(waits, exchange, POLICY, NOW), { nothing: true })
       const later = { ...query, askedAt: NOW + 1 }
-      assert.equal(absorbed(recordAbsence(waits, exchange, later, TABLE, NOW)).ready, true)
-      assert.deepEqual(recordAbsence(waits, exchange, query, TABLE, NOW), { nothing: true })
+      assert.equal(absorbed(recordAbsence(waits, exchange, later, POLICY, NOW)).ready, true)
+      assert.deepEqual(recordAbsence(waits, exchange, query, POLICY, NOW), { nothing: true })
       if (waits.attempt === 0) continue
-      const unchecked = { ...later, isPresenceChecked: false }
-      assert.deepEqual(recordAbsence(waits, exchange, unchecked, TABLE, NOW), { nothing: true })
-      assert.deepEqual(recordAbsence(waits, exchange, later, inconclusive(TABLE), NOW), { nothing: true })
+      const unchecked = { ...later, presence: false }
+      assert.deepEqual(recordAbsence(waits, exchange, unchecked, POLICY, NOW), { nothing: true })
+      assert.deepEqual(recordAbsence(waits, exchange, later, inconclusive(POLICY), NOW), { nothing: true })
     }
     const unpublished = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
     assert.deepEqual(absent(unpublished), { nothing: true })
   })
 })
 
-const NO_GRACE: QueryPolicy = { ...TABLE, graceMs: 0 }
+const NO_GRACE: QueryPolicy = { ...POLICY, graceMs: 0 }
 const TERMS = { accountId: 'here', settingsHash: 'hash', notPaidCodes: [], deadlineMs: HOUR }

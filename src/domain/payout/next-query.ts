@@ -18,6 +18,14 @@ export type QueryPolicy = {
 /** Of a gateway none of whose promises counts. */
 export const PROMISES_NOTHING = { resendWhenAbsent: false, notPaidCodes: [] } as const
 
+/** For a merchant that this process cannot ask about: only time changes what is open. A process that has the merchant asks at once. */
+export const NOBODY_TO_ASK: QueryPolicy = {
+  queryAfterMs: [0],
+  graceMs: 0,
+  confirmations: 1,
+  ...PROMISES_NOTHING,
+}
+
 /**
  * The policy of a process whose settings are not in force: it keeps asking, but concludes nothing from a "not found" or a
  * failure in doubt.

@@ -1,5 +1,15 @@
 import { paise } from '../money.ts'
+import type { QueryPolicy } from './next-query.ts'
 import type { Payout } from './payout.ts'
+
+/** One "not found" confirms absence, of any moment; the gateway may pay one number twice. Tests name what they need besides. */
+export const QUERY_POLICY: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 0,
+  confirmations: 1,
+  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
+  resendWhenAbsent: false,
+}
 
 /** A payout that was sent once, with no other facts than `fields`. */
 export const sentPayout = (fields: Partial<Payout>): Payout => ({

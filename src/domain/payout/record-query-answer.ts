@@ -19,8 +19,8 @@ import { awaitsConfirmation, LATER } from './unconfirmed-answer.ts'
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
 
-/** When payoutd asked, and whether the same settings found known orders at that time. `isNoneKnown`: there were none to find. */
-export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean; isNoneKnown?: boolean }
+/** When payoutd asked, and whether the presence check of that time found the known orders. Null: there were none to find. */
+export type QueryRecord = { askedAt: Instant; presence: boolean | null }
 
 /**
  * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
@@ -31,17 +31,17 @@ export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean; isNone
 export function recordAbsence(
   payout: Payout,
   exchange: Exchange,
-  { askedAt, isPresenceChecked, isNoneKnown = false }: QueryRecord,
+  { askedAt, presence }: QueryRecord,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
   if (!isAskedAbout(payout)) {
-    const counts = isPresenceChecked && isConclusive(queryPolicy)
+    const counts = presence === true && isConclusive(queryPolicy)
     const after = answered(payout, { askedAt, counts })
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
   const isConfirming = awaitsConfirmation(payout, queryPolicy)
-  const counts = isPresenceChecked || (isConfirming && isNoneKnown)
+  const counts = presence === true || (presence === null && isConfirming)
   const asked = nothingAlive(payout, { askedAt, counts }, queryPolicy, now)
   const after = asked && isConfirming && asked.notFoundCount > 0 ? soonAgain(asked, queryPolicy, now) : asked
   return change(payout, after ?? confirmedAbsent(payout, isConfirming, queryPolicy, now), 'QUERY', exchange)

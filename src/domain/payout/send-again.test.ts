@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import { paise } from '../money.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
-import { sentPayout } from './payout.fixture.ts'
+import { QUERY_POLICY, sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply-answer.ts'
 import { recordAbsence } from './record-query-answer.ts'
@@ -13,10 +13,10 @@ import { become } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: QueryPolicy = {
+const POLICY: QueryPolicy = {
+  ...QUERY_POLICY,
   queryAfterMs: [3_000],
   graceMs: 5_000,
-  confirmations: 1,
   notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT', 'GONE_FROM_THE_LIST'],
   resendWhenAbsent: true,
 }
@@ -31,11 +31,11 @@ const after = (decision: Decision): Payout => {
   return decision.change.after
 }
 const answered = (payout: Payout, answer: ApplyAnswer) =>
-  after(recordApply(payout, payout.attempt, answer, TABLE, NOW))
-const asked = { askedAt: NOW + HOUR, isPresenceChecked: true }
-const notFoundAfter = (payout: Payout, answer: ApplyAnswer, queryPolicy = TABLE) =>
+  after(recordApply(payout, payout.attempt, answer, POLICY, NOW))
+const asked = { askedAt: NOW + HOUR, presence: true }
+const notFoundAfter = (payout: Payout, answer: ApplyAnswer, queryPolicy = POLICY) =>
   after(recordAbsence(answered(payout, answer), exchange, asked, queryPolicy, NOW + HOUR))
-const absent = (payout: Payout, queryPolicy = TABLE) =>
+const absent = (payout: Payout, queryPolicy = POLICY) =>
   notFoundAfter(payout, { kind: 'unknown', reason: 'timeout', exchange }, queryPolicy)
 const turnedAway = (payout: Payout, code: string) =>
   notFoundAfter(payout, { kind: 'retry-later', code, message: '', balanceShort: false, exchange })
@@ -103,6 +103,6 @@ test('a person who relies on a promise of the gateway confirms nothing', () => {
 })
 
 test('settings that are not in force confirm no absence', () => {
-  const unsure = absent({ ...sent, notFoundCount: 9 }, inconclusive(TABLE))
+  const unsure = absent({ ...sent, notFoundCount: 9 }, inconclusive(POLICY))
   assert.deepEqual([unsure.state, unsure.notFoundCount, unsure.dueAt], ['unknown', 0, NOW + HOUR + 3_000])
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger } from '../../../test/ledger.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
@@ -14,14 +15,6 @@ const refusesAcme = sql<object>`
   alter table lost_callbacks add constraint odd check (merchant_id <> 'acme') not valid`
 const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
 
-const TABLE = {
-  queryAfterMs: [1_000],
-  graceMs: 0,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
-
 /** Turns of the loop with two lost callbacks of each merchant, and the orders that the loop asks about. */
 async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database) => Database['write']) {
   const { ledger } = await testLedger(t)
@@ -33,7 +26,7 @@ async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database)
   const turn = () =>
     lost.turn(
       ({ merchantId }) => ({
-        queryPolicy: TABLE,
+        queryPolicy: QUERY_POLICY,
         ask: async () => {
           asked.push(merchantId)
           return 'order'

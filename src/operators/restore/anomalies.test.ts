@@ -4,6 +4,7 @@ import type { WrittenMessage } from '../../../test/lost-ledger.ts'
 import { besideSandbox } from '../../../test/reconcile.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeDecisions } from '../../ledger/ledger.ts'
@@ -16,7 +17,6 @@ import { reversePayout } from '../reversal.ts'
 import { recallAnomalies } from './anomalies.ts'
 
 const WHO = { by: 'asha', reason: 'bank statement' }
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, notPaidCodes: [], resendWhenAbsent: false }
 const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
 
 const outbox = sql<
@@ -34,7 +34,13 @@ async function world(t: TestContext) {
   await pay('p')
   const { report } = await ended(orderNo('p'))
   await decided(ledger, 'p', (payout, now) =>
-    DECISIONS.applyEvidence(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
+    DECISIONS.applyEvidence(
+      payout,
+      { ...report, status: 'failed', utr: null },
+      'CALLBACK',
+      QUERY_POLICY,
+      now,
+    ),
   )
   const published: WrittenMessage[] = []
   return {

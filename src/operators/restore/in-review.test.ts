@@ -6,6 +6,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { become } from '../../domain/payout/transition.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
@@ -15,7 +16,7 @@ import { decided } from '../operations.fixture.ts'
 import { recallAnomalies } from './anomalies.ts'
 
 /** Duplicates are refused, so that what is not there may be sent again. */
-const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, notPaidCodes: [], resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
 const mchOrderNo = orderNumber('acme', 'p', 1)
 const REPORT: OrderReport = {
   ...{ mchOrderNo, agentpayOrderId: 'AP1', status: 'success', amount: paise(50_000_00n), fee: null },
@@ -33,7 +34,7 @@ const callBack = ({ ledger }: LostLedger, said: Partial<OrderReport>) =>
       },
     ],
     {
-      ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
+      ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
       counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
     },
   )

@@ -3,30 +3,25 @@ import { test } from 'node:test'
 import { ACCOUNT } from '../../../test/ledger.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { unknownAfterCrash } from '../../domain/payout/after-crash.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { become } from '../../domain/payout/transition.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { applyEvidenceBatch } from '../../stages/outcomes/outcomes.ts'
 import { decided } from '../operations.fixture.ts'
 import { acceptedAs, exchange, reported, type SetBack, setBackLedger } from './set-back.fixture.ts'
 
-const QUERY_POLICY = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 2 }
 const AP2_FAILED = { status: 'failed', agentpayOrderId: 'AP2', utr: null } as const
 const AP1_GOES_ON = reported({ status: 'processing', agentpayOrderId: 'AP1', utr: null })
 
 async function hearsThatAp2Failed({ ledger, deps }: SetBack): Promise<void> {
   await decided(ledger, 'p', (before, now) => ({
-    change: { before, after: unknownAfterCrash(before, QUERY_POLICY, now), source: 'CLOCK', exchange },
+    change: { before, after: unknownAfterCrash(before, POLICY, now), source: 'CLOCK', exchange },
   }))
   const answered = {
     ...{ merchantId: 'acme', mchOrderNo: orderNumber('acme', 'p', 1), source: 'QUERY' as const, ...ACCOUNT },
-    ...{ queryPolicy: QUERY_POLICY, answer: reported(AP2_FAILED) },
-    ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+    ...{ queryPolicy: POLICY, answer: reported(AP2_FAILED) },
+    ...{ askedAt: systemClock.now(), presence: true },
   }
   await applyEvidenceBatch([answered], deps)
 }

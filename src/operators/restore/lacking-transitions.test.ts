@@ -6,6 +6,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { words } from '../../domain/mask.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { recordAbsence } from '../../domain/payout/record-query-answer.ts'
 import { RESENT } from '../../domain/payout/resolve.ts'
@@ -15,13 +16,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
 
-const TABLE = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
 const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '' },
   ...{ balanceShort: false, exchange: {} },
@@ -51,7 +46,7 @@ async function world(t: TestContext) {
   assert.equal((await lost.wave()).length, 1)
   const clock = () =>
     decided(ledger, 'p', (payout, now) => {
-      const decision = DECISIONS.onTimer(payout, TABLE, now)
+      const decision = DECISIONS.onTimer(payout, POLICY, now)
       return 'ask' in decision ? assert.fail('not due') : decision
     })
   return {
@@ -81,11 +76,11 @@ async function world(t: TestContext) {
       ),
     /** And the gateway has no order of it. */
     async toldLater() {
-      await decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, TABLE, now))
-      const isPresenceChecked = true
+      await decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, POLICY, now))
+      const presence = true
       for (const _ of [1, 2])
         await decided(ledger, 'p', (payout, now) =>
-          recordAbsence(payout, {}, { askedAt: now + 60_000, isPresenceChecked }, TABLE, now),
+          recordAbsence(payout, {}, { askedAt: now + 60_000, presence }, POLICY, now),
         )
     },
     sentAgain: () =>
@@ -199,8 +194,8 @@ test('a payout that was published as to be cancelled is not sent once more, thou
   await lost.leaseEnds()
   for (const _ of [1, 2])
     await decided(lost.ledger, 'p', (payout, now) => {
-      const asked = { askedAt: now, isPresenceChecked: true }
-      return DECISIONS.whileFenced(DECISIONS.recordAbsence(payout, {}, asked, TABLE, now), TABLE, now)
+      const asked = { askedAt: now, presence: true }
+      return DECISIONS.whileFenced(DECISIONS.recordAbsence(payout, {}, asked, POLICY, now), POLICY, now)
     })
   assert.deepEqual(await lost.now(), ['queued 4 1'])
   await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { anomaliesOf } from '../../../test/ledger.ts'
 import { ABSENT, WHO } from '../../../test/lost-ledger.ts'
 import { onTimer } from '../../domain/payout/on-timer.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { decided } from '../operations.fixture.ts'
@@ -11,13 +12,6 @@ import { resolvePayout } from '../resolve-payout.ts'
 import { acceptedAs, makeReady, monthsPass, reported, setBackLedger, TIMEOUT } from './set-back.fixture.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
-const QUERY_POLICY = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
 const SOON_MS = 500
 
 for (const what of ['is kept', 'was dropped'])

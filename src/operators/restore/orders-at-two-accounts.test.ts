@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CURRENT, FORMER, PROMISING, TABLE, twoAccounts } from '../../../test/two-accounts.ts'
+import { CURRENT, FORMER, POLICY, PROMISING, twoAccounts } from '../../../test/two-accounts.ts'
 import { paise } from '../../domain/money.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
@@ -26,7 +26,7 @@ for (const [what, lost] of [
         ...lost,
         says: { current: 'processing', former },
       })
-      await recover(PROMISING, TABLE)
+      await recover(PROMISING, POLICY)
       assert.equal((await takeDown()).kind, 'recovered')
       assert.equal((await known())?.state, 'processing')
       await hear('QUERY', CURRENT, 'failed')
@@ -38,7 +38,7 @@ for (const [what, lost] of [
 
 for (const [settings, former] of [
   ['lack', null],
-  ['have', TABLE],
+  ['have', POLICY],
 ] as const) {
   test(`an attempt that was lost and may be at any account stays so while the known one reports its order, then its failure: the settings ${settings} the other`, async (t) => {
     const { move, recall, recover, takeDown, hear, state, known } = await twoAccounts(t, {
@@ -86,7 +86,7 @@ test('an order that failed at another account than the known one lets nobody sen
     knows: true,
     says: { current: 'failed' },
   })
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
   assert.deepEqual(await decide(), HAD_IT)
@@ -99,7 +99,7 @@ test('an order that another account reported is not forgotten when a recovery fi
   await knowBoth()
   await hear('CALLBACK', FORMER, 'processing')
   await recall()
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   assert.deepEqual(await state(), ['processing', null])
   await hear('QUERY', CURRENT, 'failed')
@@ -109,7 +109,7 @@ test('an order that another account reported is not forgotten when a recovery fi
 
 test('a payment that an account reports without a name belongs to that account, so the failure at another confirms no return', async (t) => {
   const { recover, takeDown, hear, known, reverse } = await twoAccounts(t, { first: FIRST })
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   await hear('CALLBACK', FORMER, 'success', { agentpayOrderId: null })
   assert.deepEqual(await known(), { state: 'paid', accountId: 'former', agentpayOrderId: null })
@@ -124,7 +124,7 @@ for (const isNameless of [false, true])
     })
     const payment = { utr: '632611200001' }
     await hear('CALLBACK', CURRENT, 'success', payment)
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.equal((await takeDown()).kind, 'recovered')
     assert.deepEqual(await known(), { state: 'paid', accountId: 'current', agentpayOrderId: 'AP-current' })
     await hear('CALLBACK', CURRENT, 'failed', payment)
@@ -139,7 +139,7 @@ for (const [what, since] of [
     const { recover, takeDown, known, decide } = await twoAccounts(t, {
       first: { state: 'submitting', isUnderWay: false, isPaid: true, since },
     })
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.equal((await takeDown()).kind, 'recovered')
     assert.equal((await known())?.state, 'review')
     assert.deepEqual(await decide(), HAD_IT)
@@ -149,7 +149,7 @@ test('a late answer does not name the order of a payment that was published and 
   const { recover, takeDown, answer, callItPaid, hear, known, reverse } = await twoAccounts(t, {
     first: { state: 'submitting', isUnderWay: false, isPaid: true, since: CALLED_FAILED },
   })
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   await answer({
     ...{ kind: 'accepted', agentpayOrderId: 'AP-current', fee: paise(500n), status: 'processing' },
@@ -181,7 +181,7 @@ for (const [what, status, fields] of [
   test(`a payment that a person told of stays without an account while another one ${what}`, async (t) => {
     const { knowBoth, recover, takeDown, callItPaid, hear, reverse } = await twoAccounts(t, { first: FIRST })
     await knowBoth()
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.equal((await takeDown()).kind, 'recovered')
     assert.equal((await callItPaid(PAYMENT.utr)).kind, 'resolved')
     await hear('CALLBACK', CURRENT, status, fields)
@@ -195,7 +195,7 @@ test('a payment that a person told of, of another order than the known one, belo
     ...{ isTold: false, first: FIRST },
     says: { current: 'processing', former: 'processing' },
   })
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   await hear('QUERY', CURRENT, 'failed')
   assert.deepEqual(await state(), ['review', 'failed-in-doubt'])
@@ -225,7 +225,7 @@ for (const [what, world, isResolved] of [
   test(`a payment that was published and lost with its attempt belongs to the account that names it, so its return can be confirmed: ${what}`, async (t) => {
     const { knowBoth, recover, takeDown, callItPaid, hear, known, reverse } = await twoAccounts(t, world)
     await knowBoth()
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.equal((await takeDown()).kind, 'recovered')
     if (isResolved) assert.equal((await callItPaid(PAYMENT.utr)).kind, 'resolved')
     assert.deepEqual(await known(), { state: 'paid', accountId: null, agentpayOrderId: null })
@@ -248,7 +248,7 @@ for (const answered of ['attempt', 'order-besides'] as const)
     await move((payout) => neverSent(payout, 'APPLY', 'attempt 2 was answered', null, answered))
     await db.run(setBackAgain, {})
     await recall()
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.equal((await takeDown()).kind, 'recovered')
     assert.deepEqual(await known(), { state: 'review', accountId: null, agentpayOrderId: null })
     await hear('CALLBACK', CURRENT, 'failed')

@@ -6,7 +6,7 @@ import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
@@ -22,13 +22,7 @@ import { reversePayout } from '../reversal.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen } from './restore.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 
@@ -81,7 +75,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
         const [utr, errorMessage] = status === 'success' ? ['N632611200888', null] : [null, 'closed']
         const order = { mchOrderNo: orderNumber('acme', 'p', 1), agentpayOrderId, amount: paise(AMOUNT) }
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
-        return DECISIONS.applyEvidence(payout, report, source, TABLE, now)
+        return DECISIONS.applyEvidence(payout, report, source, POLICY, now)
       }),
     /** `isEndTold`: the end was published before the loss. */
     async recover(meanwhile: () => Promise<void> = () => Promise.resolve(), isEndTold = true) {
@@ -170,7 +164,7 @@ test('a late report that a payout is under way does not take it out of review', 
   await lost.callBack('failed')
   await lost.recover()
   await lost.callBack('processing')
-  for (let asked = 0; asked <= TABLE.confirmations; asked++) await lost.callBack('failed', 'QUERY')
+  for (let asked = 0; asked <= POLICY.confirmations; asked++) await lost.callBack('failed', 'QUERY')
   assert.deepEqual(await lost.now(), { state: 'review', version: 6, utr: null })
   await lost.callBack('success')
   assert.equal((await lost.now())?.state, 'paid')

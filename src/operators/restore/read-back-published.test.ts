@@ -7,7 +7,7 @@ import { recoveryDeps } from '../../../test/recovery-deps.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
 import { become, change } from '../../domain/payout/transition.ts'
@@ -28,13 +28,7 @@ import type { AskedAccount } from './accounts.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from './restore.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 
@@ -80,7 +74,7 @@ async function world(t: TestContext) {
 
   async function askOnce(
     published: readonly WrittenMessage[],
-    queryPolicy = TABLE,
+    queryPolicy = POLICY,
     beforeAsking: () => Promise<void> = () => Promise.resolve(),
     query: AskedAccount['query'] = (mchOrderNo) => client.query({ mchOrderNo }),
   ) {
@@ -168,10 +162,10 @@ async function decidedByPerson({ step }: World, resolution: Resolution): Promise
 /** The gateway says that the attempt is not paid, and has no order of it. */
 async function unpaid({ step }: World, code: string, kind: 'refused' | 'retry-later'): Promise<void> {
   const answer = { kind, code, message: 'day limit', balanceShort: false, exchange: {} }
-  await step((p, now) => DECISIONS.recordApply(p, p.attempt, answer, TABLE, now))
-  const asked = { isPresenceChecked: true }
+  await step((p, now) => DECISIONS.recordApply(p, p.attempt, answer, POLICY, now))
+  const asked = { presence: true }
   for (const _ of [1, 2])
-    await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, TABLE, now))
+    await step((p, now) => DECISIONS.recordAbsence(p, {}, { ...asked, askedAt: now + 60_000 }, POLICY, now))
 }
 
 const ENDS: [
@@ -188,7 +182,7 @@ const ENDS: [
   ],
   [
     'its time was over',
-    ({ step }) => step((p) => DECISIONS.onTimer(p, TABLE, p.deadline) as Decision),
+    ({ step }) => step((p) => DECISIONS.onTimer(p, POLICY, p.deadline) as Decision),
     { state: 'cancelled', version: 2, attempt: 0, utr: null },
   ],
   [
@@ -217,7 +211,7 @@ describe('an end that was published and lost stays the end: nobody receives anot
       test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
         const lost = await world(t)
         await end(lost)
-        await lost.recover(await lost.restore(), { ...TABLE, resendWhenAbsent })
+        await lost.recover(await lost.restore(), { ...POLICY, resendWhenAbsent })
         assert.deepEqual(await lost.now(), state)
         assert.deepEqual(await lost.wave(), [])
         assert.deepEqual(await lost.published(), [])
@@ -236,7 +230,7 @@ describe('an end that was published only as a result is the end as well, and is 
         await end(lost)
         const results = (await lost.restore()).filter(({ topic }) => topic.endsWith('results'))
         assert.equal(results.length, 1)
-        await lost.recover(results, { ...TABLE, resendWhenAbsent })
+        await lost.recover(results, { ...POLICY, resendWhenAbsent })
         assert.deepEqual(await lost.now(), state)
         assert.deepEqual(await lost.wave(), [])
         assert.deepEqual(await lost.published(), [`PayoutEvent v${state.version}`])
@@ -276,7 +270,7 @@ test('that result is published once, however often payoutd asks the gateway', as
   const answer = await lost.ended(lost.orderNo('p'))
   await lost.settle(lost.orderNo('p'), answer)
   const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
-  const { kind } = await lost.askOnce(published, TABLE, undefined, async (mchOrderNo) => {
+  const { kind } = await lost.askOnce(published, POLICY, undefined, async (mchOrderNo) => {
     await lost.db.run(otherRound, {})
     return { ...answer, report: { ...answer.report, mchOrderNo, utr: null } }
   })
@@ -292,9 +286,9 @@ test('a return that a person confirms before that result was published is publis
   const answer = await lost.ended(lost.orderNo('p'))
   await lost.settle(lost.orderNo('p'), answer)
   const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
-  await lost.recover(published, TABLE, async () => {
+  await lost.recover(published, POLICY, async () => {
     const returned = { ...answer.report, status: 'failed', utr: null, errorMessage: 'returned' } as const
-    await lost.step((p, now) => DECISIONS.applyEvidence(p, returned, 'CALLBACK', TABLE, now))
+    await lost.step((p, now) => DECISIONS.applyEvidence(p, returned, 'CALLBACK', POLICY, now))
     const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
     assert.equal((await reversePayout(request, lost.ledger)).kind, 'reversed')
   })
@@ -334,7 +328,7 @@ test('if the ledger sends under the version of the published end, a person decid
   assert.deepEqual(await lost.db.run(requests, {}), [{ cancelRequest: null }])
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   await lost.step((p, now) =>
-    DECISIONS.recordApply(p, 1, { kind: 'not-sent', reason: 'refused', exchange: {} }, TABLE, now),
+    DECISIONS.recordApply(p, 1, { kind: 'not-sent', reason: 'refused', exchange: {} }, POLICY, now),
   )
   assert.deepEqual([(await lost.now())?.state, await lost.wave()], ['review', []])
 })
@@ -379,7 +373,7 @@ test('if Kafka no longer has part of its story, versions continue above the high
   const published = await lost.restore()
   await lost.recover(
     [...published.filter(({ key }) => key !== 'acme:p'), published.at(-1) ?? assert.fail()],
-    { ...TABLE, resendWhenAbsent: false },
+    { ...POLICY, resendWhenAbsent: false },
   )
   assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
 })
@@ -389,7 +383,7 @@ test('a review under a version that was published as something else is published
   await lost.step(submit)
   const published = await lost.restore()
   await lost.step((p) => change(p, become(p, 'review', { reason: 'never-sent' }), 'CALLBACK', {}))
-  await lost.recover(published, TABLE, async () => {
+  await lost.recover(published, POLICY, async () => {
     assert.deepEqual(await lost.now(), { state: 'review', version: 3, attempt: 1, utr: null })
     assert.deepEqual(await lost.published(), ['PayoutEvent v2', 'PayoutEvent v3'])
   })
@@ -410,7 +404,7 @@ test('a payout that waits again, was published as sent and is not at the gateway
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
-  await lost.recover(await lost.restore(), TABLE, async () => assert.deepEqual(await lost.published(), []))
+  await lost.recover(await lost.restore(), POLICY, async () => assert.deepEqual(await lost.published(), []))
   assert.deepEqual(await lost.now(), { state: 'queued', version: 4, attempt: 1, utr: null })
   assert.deepEqual(await lost.published(), ['PayoutEvent v4'])
 })
@@ -452,7 +446,7 @@ describe('a review from which a person had sent the payout again is published ag
       const published = await lost.restore()
       await review()
       await lost.db.run(forgetMessages, {})
-      await lost.recover(published, { ...TABLE, resendWhenAbsent })
+      await lost.recover(published, { ...POLICY, resendWhenAbsent })
       assert.deepEqual(await lost.now(), { state: 'review', version: 7, attempt: 3, utr: null })
       assert.deepEqual(await lost.published(), ['PayoutEvent v7'])
       const evidence = await evidenceOf(lost.db, {
@@ -474,7 +468,7 @@ describe('a payout that was cancelled while fenced, but published as sent, goes 
       const published = await lost.restore()
       await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
-      await lost.recover(published, { ...TABLE, resendWhenAbsent })
+      await lost.recover(published, { ...POLICY, resendWhenAbsent })
       const { state, attempt } = (await lost.now()) ?? {}
       assert.deepEqual([state, attempt], ['review', 2])
       assert.deepEqual(await lost.wave(), [])
@@ -486,7 +480,7 @@ test('of a restored attempt, the ledger does not claim when it was sent, or that
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
-  await lost.recover(await lost.restore(), TABLE, async () => {
+  await lost.recover(await lost.restore(), POLICY, async () => {
     const key = { merchantId: 'acme', payoutId: 'p' }
     const evidence = await evidenceOf(lost.db, { ...key, orderNo: lost.orderNo('p') })
     assert.equal(
@@ -502,7 +496,7 @@ test('the time at which a callback was read back does not count as a report of t
   const lost = await world(t)
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'CALLBACK', {}))
-  await lost.recover(await lost.restore(), TABLE, async () => {
+  await lost.recover(await lost.restore(), POLICY, async () => {
     const key = { merchantId: 'acme', payoutId: 'p', orderNo: lost.orderNo('p') }
     assert.equal(lastWord(await evidenceOf(lost.db, key)), null)
   })

@@ -16,7 +16,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
@@ -42,13 +42,7 @@ import { fence, findFence, listOpen, lowerAfterRestore, queryOpen, untilGraceIsO
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1],
-  graceMs: 0,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const attempts = sql<object, { payoutId: string; attempt: number; owner: string }>`
   select payout_id, attempt, owner from attempts order by payout_id, attempt`
@@ -91,7 +85,7 @@ async function restored(t: TestContext) {
   const account: AskedAccount = {
     accountId,
     settingsHash: 'h',
-    queryPolicy: TABLE,
+    queryPolicy: POLICY,
     query(mchOrderNo) {
       queried.push(mchOrderNo)
       return client.query({ mchOrderNo })
@@ -233,7 +227,7 @@ describe('"not found"', () => {
       left.push((await db.run(graceLeft, { began: begun?.began ?? 0, graceMs: 500 }))[0]?.ms)
       return client.query({ mchOrderNo })
     }
-    const queryPolicy = { ...TABLE, confirmations: 3 }
+    const queryPolicy = { ...POLICY, confirmations: 3 }
     assert.equal((await recover({ query, queryPolicy })).kind, 'recovered')
     assert.deepEqual(left, [0, 0, 0])
   })
@@ -303,7 +297,7 @@ describe('"not found"', () => {
         ['waits', 1, 0],
       ],
     )
-    await recover({ queryPolicy: { ...TABLE, resendWhenAbsent: false } })
+    await recover({ queryPolicy: { ...POLICY, resendWhenAbsent: false } })
     assert.deepEqual((await states()).slice(1), [
       ['sent', 'review', 'proved-absent', 1],
       ['waits', 'queued', null, 0],
@@ -496,14 +490,14 @@ describe('while a merchant is fenced', () => {
     const poller = payoutPoller({
       ledger,
       decisions: DECISIONS,
-      queryPolicies: new Map([['acme', TABLE]]),
+      queryPolicies: new Map([['acme', POLICY]]),
       counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
       queriers: new Map([
         [
           'acme',
           [
             {
-              ...{ accountId, settingsHash: client.settingsHash, queryPolicy: TABLE },
+              ...{ accountId, settingsHash: client.settingsHash, queryPolicy: POLICY },
               query: (mchOrderNo: string) => client.query({ mchOrderNo }),
               timeoutMs: 1_000,
             },

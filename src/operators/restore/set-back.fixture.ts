@@ -102,7 +102,7 @@ export async function setBackLedger(t: TestContext) {
     decided(ledger, 'p', (payout, now) => recordApply(payout, payout.attempt, answer, queryPolicy, now))
   const sayAbsent = (afterMs = 0) =>
     decided(ledger, 'p', (payout, now) => {
-      const asked = { askedAt: now + afterMs, isPresenceChecked: true }
+      const asked = { askedAt: now + afterMs, presence: true }
       return recordAbsence(payout, {}, asked, PROMISING, now)
     })
   const sayUnpaid = async (answer: ApplyAnswer) => {

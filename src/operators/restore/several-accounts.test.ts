@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { upsertMerchant } from '../../../test/ledger.ts'
-import { CURRENT, FORMER, PROMISING, TABLE, twoAccounts } from '../../../test/two-accounts.ts'
+import { CURRENT, FORMER, POLICY, PROMISING, twoAccounts } from '../../../test/two-accounts.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { sentPayout } from '../../domain/payout/payout.fixture.ts'
 import type { ResolveRefusal } from '../../domain/payout/resolve.ts'
@@ -9,7 +9,7 @@ import { type AskedAccount, whereabouts } from './accounts.ts'
 
 test('the promise of the current account does not resend a payout that may have been sent to another', async (t) => {
   const { recover, takeDown, state, sentTo } = await twoAccounts(t)
-  await recover(PROMISING, TABLE)
+  await recover(PROMISING, POLICY)
   assert.equal((await takeDown()).kind, 'recovered')
   assert.deepEqual(await state(), ['review', 'proved-absent'])
   assert.equal(await sentTo(CURRENT), 0)
@@ -17,7 +17,7 @@ test('the promise of the current account does not resend a payout that may have 
 
 test('every account must report that it has no such order as often as the strictest one requires', async (t) => {
   const { recover, asked, state } = await twoAccounts(t)
-  await recover(TABLE, { ...TABLE, confirmations: 3 })
+  await recover(POLICY, { ...POLICY, confirmations: 3 })
   assert.equal(asked(), 6)
   assert.deepEqual(await state(), ['review', 'proved-absent'])
 })
@@ -26,7 +26,7 @@ test('a recovery concludes nothing once other settings are in force', async (t) 
   const { db, recover, takeDown } = await twoAccounts(t)
   await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
   await assert.rejects(
-    recover(TABLE, TABLE),
+    recover(POLICY, POLICY),
     /somebody put other gateway settings of acme into force meanwhile/,
   )
   assert.equal((await takeDown()).kind, 'open')
@@ -35,7 +35,7 @@ test('a recovery concludes nothing once other settings are in force', async (t) 
 for (const says of [{ current: 'processing' }, { former: 'failed', current: 'processing' }] as const) {
   test(`the order of a lost attempt is found at another account than the known one: ${JSON.stringify(says)}`, async (t) => {
     const { recover, state } = await twoAccounts(t, { knows: true, says })
-    await recover(TABLE, TABLE)
+    await recover(POLICY, POLICY)
     assert.deepEqual(await state(), ['processing', null])
   })
 }
@@ -46,31 +46,31 @@ test('the account that is known to have it is asked first, and the others unless
     ['processing', 2],
   ] as const) {
     const alive = await twoAccounts(t, { knows: true, says: { former } })
-    await alive.recover(TABLE, TABLE)
+    await alive.recover(POLICY, POLICY)
     assert.equal(alive.asked(), asked)
   }
   const failed = await twoAccounts(t, { knows: true, says: { former: 'failed' } })
-  await failed.recover(TABLE, TABLE)
+  await failed.recover(POLICY, POLICY)
   assert.equal(failed.asked(), 2)
   assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
 })
 
 test('an order that is known to be at an account which the settings lack is looked up at the others', async (t) => {
   const alive = await twoAccounts(t, { knows: true, says: { current: 'processing' } })
-  await alive.recover(TABLE, null)
+  await alive.recover(POLICY, null)
   assert.deepEqual(await alive.state(), ['processing', null])
   const failed = await twoAccounts(t, { knows: true, says: { current: 'failed' } })
-  await failed.recover(TABLE, null)
+  await failed.recover(POLICY, null)
   assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
   const absent = await twoAccounts(t, { knows: true })
-  await absent.recover({ ...TABLE, confirmations: 2 }, null)
+  await absent.recover({ ...POLICY, confirmations: 2 }, null)
   assert.equal(absent.asked(), 2)
   assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
 })
 
 test('every account that the settings lack is named, besides the one that is known to have been used', () => {
   const current: AskedAccount = {
-    ...{ ...CURRENT, queryPolicy: TABLE, leaseMs: 0, query: () => assert.fail() },
+    ...{ ...CURRENT, queryPolicy: POLICY, leaseMs: 0, query: () => assert.fail() },
     presenceCheck: { found: () => undefined, holds: () => assert.fail() },
   }
   const missing = new Map([
@@ -142,7 +142,7 @@ for (const state of ['submitting', 'unknown'] as const) {
 
   test(`a payout that is ${state} at the current account, and was sent to another since, is left to no promise: neither has it`, async (t) => {
     const { recover, state, decide } = await twoAccounts(t, { first })
-    await recover(PROMISING, TABLE)
+    await recover(PROMISING, POLICY)
     assert.deepEqual(await state(), ['review', 'proved-absent'])
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
@@ -175,7 +175,7 @@ const SINCE = [
 for (const [what, since] of SINCE)
   for (const [where, former] of [
     ['that are lacking', null],
-    ['that have no such order', TABLE],
+    ['that have no such order', POLICY],
   ] as const)
     test(`a payout that was published as sent to another account, and lost, before ${what}, is left to no promise, by settings ${where}`, async (t) => {
       const { recover, decide, takeDown, state } = await twoAccounts(t, {
@@ -190,10 +190,10 @@ for (const [what, since] of SINCE)
 
 test('"not found" counts without a presence check only if payoutd knows no order to check with', async (t) => {
   const blank = await twoAccounts(t, { knows: true, controls: false })
-  await blank.recover(TABLE, TABLE)
+  await blank.recover(POLICY, POLICY)
   assert.equal((await blank.takeDown()).kind, 'recovered')
   const used = await twoAccounts(t, { knows: true, controls: false })
   await used.knowAtCurrent()
-  await used.recover(TABLE, TABLE)
+  await used.recover(POLICY, POLICY)
   assert.equal((await used.takeDown()).kind, 'open')
 })

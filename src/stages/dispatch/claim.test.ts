@@ -16,6 +16,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -28,10 +29,7 @@ import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
-  [
-    'acme',
-    { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, notPaidCodes: [], resendWhenAbsent: true },
-  ],
+  ['acme', { ...QUERY_POLICY, graceMs: 1_000, resendWhenAbsent: true }],
 ])
 const exchange = {}
 const acceptedAs = (id: string): ApplyAnswer => ({

@@ -7,6 +7,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from './claim.ts'
@@ -21,13 +22,7 @@ const tooFast: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
 }
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
-const TABLE = {
-  queryAfterMs: [1_000],
-  graceMs: 5_000,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 
 const endCircuit = sql<object>`update merchants set circuit_open_until = now()`
 
@@ -51,7 +46,7 @@ test('payoutd logs once that a circuit opens, and once that it closes again, whi
   })
   const lines: string[] = []
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line).msg) })
-  const deps = { ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log }
+  const deps = { ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log }
   const outcomes = (answer: ApplyAnswer) =>
     ids.map((payoutId) => ({
       merchantId: 'acme',
@@ -95,7 +90,7 @@ async function onTheWire(t: TestContext) {
   })
   const leaseUntil = wave[0]?.payout.dueAt ?? 0
   const deps = {
-    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]) },
+    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]) },
     log: pino({ level: 'silent' }),
   }
   const outcome = {

@@ -6,6 +6,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
 import { paise } from '../../domain/money.ts'
 import { applyEvidence } from '../../domain/payout/apply-evidence.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { become } from '../../domain/payout/transition.ts'
@@ -24,13 +25,7 @@ type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K>
 
 const DAY = 86_400_000
 const AMOUNT = paise(5_000_000n)
-const POLICY = {
-  queryAfterMs: [1_000],
-  graceMs: 1_000,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 1_000 }
 
 /** Moves all known payments back by a day. */
 const aDayEarlier = sql<object>`
@@ -96,7 +91,7 @@ async function daily(t: TestContext) {
 }
 
 const CALLBACK = { source: 'CALLBACK', accountIds: ['here'] } as const
-const ASKED = { accountId: 'here', queryPolicy: POLICY, askedAt: 0, isPresenceChecked: false }
+const ASKED = { accountId: 'here', queryPolicy: POLICY, askedAt: 0, presence: false }
 const QUERY = { source: 'QUERY', settingsHash: 'h', ...ASKED } as const
 
 async function evidenced(

@@ -14,6 +14,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { fencedMerchants } from '../../ledger/ledger.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { resolvePayout } from '../../operators/resolve-payout.ts'
@@ -26,13 +27,7 @@ import { claim } from '../dispatch/claim.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
 import { applyEvidenceBatch } from './outcomes.ts'
 
-const TABLE = {
-  queryAfterMs: [1_000],
-  graceMs: 0,
-  confirmations: 1,
-  notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, resendWhenAbsent: true }
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 const WHO = { by: 'asha', reason: 'the bank says so' }
 const HERE = 'here'
@@ -80,7 +75,7 @@ async function world(t: TestContext) {
   await db.run(addSettings, { accountId: THERE, settingsHash: 'h9' })
   await accepted(ledger, config, [command('p', { amount })])
   const deps = {
-    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
+    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }
   const [stored] = await payoutsOf(ledger)
@@ -133,9 +128,9 @@ async function world(t: TestContext) {
       applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: POLICY },
             answer: { kind: 'found', report: reported(status, fields) },
-            ...{ askedAt: systemClock.now(), isPresenceChecked: true },
+            ...{ askedAt: systemClock.now(), presence: true },
           },
         ],
         deps,
@@ -145,9 +140,9 @@ async function world(t: TestContext) {
       applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: POLICY },
             answer: { kind: 'not-found', exchange },
-            ...{ askedAt: systemClock.now() + 1_000, isPresenceChecked: true },
+            ...{ askedAt: systemClock.now() + 1_000, presence: true },
           },
         ],
         deps,

@@ -19,7 +19,7 @@ import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
@@ -44,13 +44,7 @@ import {
 } from './outcomes.ts'
 import { payoutPoller } from './payout-poller.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1_000],
-  graceMs: 5_000,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
 const exchange = {}
 /** The outcome of an apply that the gateway accepted. */
@@ -103,7 +97,7 @@ const doubts = sql<object, object>`select state, doubted, order_besides, account
 
 /** What an account answers about a payout. */
 function from(account: typeof THERE, { orderNo }: StoredPayout, outcomeDeps: OutcomesDeps) {
-  const asked = { ...ACCOUNT, ...account, queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
+  const asked = { ...ACCOUNT, ...account, queryPolicy: POLICY, askedAt: 0, presence: true }
   return {
     hear: (answer: QueryAnswer) =>
       applyEvidenceBatch(
@@ -142,7 +136,7 @@ async function onTheWire(t: TestContext, count: number) {
   const outcomeDeps: OutcomesDeps = {
     ledger,
     decisions: DECISIONS,
-    queryPolicies: new Map([['acme', TABLE]]),
+    queryPolicies: new Map([['acme', POLICY]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
     log: silentLogger,
   }
@@ -493,7 +487,7 @@ describe('the poller', () => {
     const { ledger, outcomeDeps } = wire
     const poller = payoutPoller({
       ...outcomeDeps,
-      queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 1_000 }]]]),
+      queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 1_000 }]]]),
       presenceCheck: new PresenceCheck(systemClock),
       log: silentLogger,
     })
@@ -667,7 +661,7 @@ describe('the poller', () => {
     await applyEvidenceBatch([{ ...order, source: 'CALLBACK', ...read.report }], outcomeDeps)
     await claimNext()
     assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
-    const asked = { isPresenceChecked: false, queryPolicy: TABLE, settingsHash: 'h' }
+    const asked = { presence: false, queryPolicy: POLICY, settingsHash: 'h' }
     const answer = { ...order, source: 'QUERY', answer: notFound, accountId: ACCOUNT.accountId } as const
     for (const [askedAt, state] of [
       [0, 'queued'],

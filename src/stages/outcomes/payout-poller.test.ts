@@ -4,7 +4,7 @@ import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.t
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -14,13 +14,7 @@ import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payout-poller.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1_000],
-  graceMs: 5_000,
-  confirmations: 2,
-  notPaidCodes: [],
-  resendWhenAbsent: true,
-}
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const HANGING = 200
 
 /** Makes every payout unknown and due for a query; those of acme have waited longest. */
@@ -54,7 +48,7 @@ const pollerOf = (t: TestContext, ledger: Ledger, queriers: PayoutPollerDeps['qu
   const poller = payoutPoller({
     ledger,
     decisions: DECISIONS,
-    queryPolicies: new Map([...queriers.keys()].map((merchantId) => [merchantId, TABLE])),
+    queryPolicies: new Map([...queriers.keys()].map((merchantId) => [merchantId, POLICY])),
     queriers,
     presenceCheck: new PresenceCheck(systemClock),
     counted: new Metrics().counter('evidence', 'evidence', ['source', 'outcome']),
@@ -116,7 +110,7 @@ test('payoutd asks about all other payouts if one cannot be marked as asked abou
     asked.add(orderNo)
     return { kind: 'unknown', reason: 'timeout', exchange: {} }
   }
-  const querier = [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 60_000 }] as const
+  const querier = [{ ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 60_000 }] as const
   const poller = pollerOf(
     t,
     ledger,
@@ -159,7 +153,7 @@ test('while all queries of one merchant hang, timers run and payoutd queries for
   let hanging = 0
   const asked: string[] = []
   const querier = (query: PayoutQuerier['query']): readonly [PayoutQuerier] => [
-    { ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 60_000 },
+    { ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 60_000 },
   ]
   const poller = pollerOf(
     t,

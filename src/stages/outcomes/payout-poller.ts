@@ -1,7 +1,7 @@
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
-import { PROMISES_NOTHING, type QueryPolicy } from '../../domain/payout/next-query.ts'
+import { NOBODY_TO_ASK } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
 import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
@@ -15,13 +15,6 @@ import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
 
-/** For a merchant that is not in the settings: only time changes its payouts. A process that has the merchant asks at once. */
-const NOBODY_TO_ASK: QueryPolicy = {
-  queryAfterMs: [0],
-  graceMs: 0,
-  confirmations: 1,
-  ...PROMISES_NOTHING,
-}
 /** When to look again at payouts of a merchant that is fenced. */
 const LATER_MS = 60_000
 const OUTCOMES = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const

@@ -82,9 +82,8 @@ export type QueryContext = {
   queryPolicy: QueryPolicy
   settingsHash: string
   askedAt: Instant
-  isPresenceChecked: boolean
-  /** There was nothing to find. */
-  isNoneKnown: boolean
+  /** Null: the presence check had no orders to find. */
+  presence: boolean | null
 }
 
 type Nothing = { nothing: true }
@@ -225,8 +224,7 @@ export class Poller<
       const answer = await this.#ask(querier, orderNo)
       const outcome = this.#polled.outcomeOf(answer)
       const presence = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
-      const checked = { isPresenceChecked: presence === true, isNoneKnown: presence === null }
-      const context = { accountId, queryPolicy, settingsHash, askedAt, ...checked }
+      const context = { accountId, queryPolicy, settingsHash, askedAt, presence }
       await this.#evidence.add(merchantId, this.#polled.evidenceOf({ ...order, orderNo }, answer, context))
       return outcome
     } catch (error) {

@@ -7,7 +7,7 @@ import { readConfig } from '../../../config/config.ts'
 import { command } from '../../../domain/commands/command.fixture.ts'
 import type { OrderReport } from '../../../domain/evidence.ts'
 import { applyEvidence } from '../../../domain/payout/apply-evidence.ts'
-import type { QueryPolicy } from '../../../domain/payout/next-query.ts'
+import { QUERY_POLICY } from '../../../domain/payout/payout.fixture.ts'
 import { recordApply } from '../../../domain/payout/record-apply-answer.ts'
 import { recordAbsence } from '../../../domain/payout/record-query-answer.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
@@ -20,13 +20,6 @@ import { Lifecycle } from '../../../platform/running/lifecycle.ts'
 import { payoutd } from '../../cli.fixture.ts'
 import { withLedger } from '../../with-ledger.ts'
 
-const TABLE: QueryPolicy = {
-  queryAfterMs: [1_000],
-  graceMs: 0,
-  confirmations: 1,
-  notPaidCodes: [],
-  resendWhenAbsent: false,
-}
 const BY = ['--by', 'asha', '--reason', 'the bank says so']
 
 /**
@@ -42,11 +35,11 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   await accepted(ledger, config, [command('lost', { metadata: { reference: 'EMP7' } }), command('returned')])
   await decided(ledger, 'lost', submit)
   await decided(ledger, 'lost', (payout, now) =>
-    recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: {} }, TABLE, now),
+    recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: {} }, QUERY_POLICY, now),
   )
   const notFound = { response: { retCode: 'ORDER_NOT_FOUND' }, httpStatus: 200 }
   await decided(ledger, 'lost', (payout, now) =>
-    recordAbsence(payout, notFound, { askedAt: now, isPresenceChecked: true }, TABLE, now),
+    recordAbsence(payout, notFound, { askedAt: now, presence: true }, QUERY_POLICY, now),
   )
   await decided(ledger, 'returned', submit)
   await decided(ledger, 'returned', accept)
@@ -60,7 +53,7 @@ const reported = (ledger: Ledger, payoutId: string, status: OrderReport['status'
     const { orderNo, amount } = payout
     const known = { agentpayOrderId: `AP-${payoutId}`, fee: null, utr: '632611200009', errorMessage: null }
     const report: OrderReport = { ...known, mchOrderNo: orderNo ?? '', amount, status, exchange: {} }
-    return applyEvidence(payout, report, 'CALLBACK', TABLE, now)
+    return applyEvidence(payout, report, 'CALLBACK', QUERY_POLICY, now)
   })
 
 test('payouts that wait for a person are listed with their evidence, for people and for programs', async (t) => {

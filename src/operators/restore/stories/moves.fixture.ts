@@ -115,7 +115,7 @@ const query: Move = async ({ gateway, lost, queryPolicy }, _, { accountId, order
   const account = [CURRENT, FORMER].find((each) => each.accountId === accountId)
   if (!account || orderNo === null) return null
   const afterGrace = systemClock.now() + queryPolicy.graceMs + 1_000
-  const asked = { askedAt: afterGrace, isPresenceChecked: true, queryPolicy }
+  const asked = { askedAt: afterGrace, presence: true, queryPolicy }
   const answer = gateway.answer(account)
   const about = { merchantId: 'acme', mchOrderNo: orderNo, source: 'QUERY' as const, ...account }
   await applyEvidenceBatch([{ ...about, ...asked, answer }], lost.deps)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { anomaliesOf, upsertMerchant } from '../../../../test/ledger.ts'
 import { WHO } from '../../../../test/lost-ledger.ts'
 import { recoveryDeps } from '../../../../test/recovery-deps.ts'
-import { CURRENT, PROMISING, TABLE } from '../../../../test/two-accounts.ts'
+import { CURRENT, POLICY, PROMISING } from '../../../../test/two-accounts.ts'
 import { serverClock } from '../../../doctor/sql/server.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { QueryPolicy } from '../../../domain/payout/next-query.ts'
@@ -46,7 +46,7 @@ export class SetBackStory {
   constructor(lost: SetBack, refusesDuplicates: boolean) {
     this.lost = lost
     this.gateway = new StoryGateway(refusesDuplicates)
-    this.queryPolicy = refusesDuplicates ? PROMISING : TABLE
+    this.queryPolicy = refusesDuplicates ? PROMISING : POLICY
   }
 
   async begin(isOwnFirst: boolean): Promise<void> {
