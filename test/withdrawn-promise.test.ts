@@ -128,7 +128,7 @@ test('after a gateway’s promise is withdrawn, a payout that was queued by it i
     ...env,
     GATEWAY_DIALECT: UNKNOWN,
   })
-  assert.match(would.stdout, /; 1 waiting to be sent again on a promise of the gateway/)
+  assert.match(would.stdout, /; 1 that rely on a promise of the gateway/)
   await adopt(UNKNOWN)
   await start(UNKNOWN)
   await resumeMerchant(ledger.db, { merchantId: 'acme', ...WHO })

@@ -9,6 +9,7 @@ import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import type { SentRequest, Transport } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import { watchServer } from '../../src/ledger/failover-watch.ts'
+import { mixedAnswers } from '../../src/ledger/mixed-answers.ts'
 import type { Topics } from '../../src/messages/topics.ts'
 import type { EarlierLedger } from '../../src/operators/restore/earlier-ledger.ts'
 import type { Ids } from '../../src/platform/ids.ts'
@@ -172,27 +173,41 @@ export abstract class Actor {
   }
 
   /** The gateway accounts of a merchant, as the product's own `connectAccounts`, over the simulated transport. */
-  protected connectAccounts({ formerAccounts, ...current }: Merchant): ConnectedAccounts {
-    return [this.#account(current), ...formerAccounts.map((former) => this.#account(former))]
+  protected connectAccounts(
+    { merchantId, formerAccounts, ...current }: Merchant,
+    db: Database,
+  ): ConnectedAccounts {
+    const mixedUp = mixedAnswers(merchantId, db, this.log())
+    return [
+      this.#account(current, mixedUp),
+      ...formerAccounts.map((former) => this.#account(former, mixedUp)),
+    ]
   }
 
-  #account(settings: GatewaySettings): ConnectedAccount {
+  #account(settings: GatewaySettings, mixedUp: (forMs: number) => Promise<void>): ConnectedAccount {
     const { baseUrl, mchId, key, dialect } = settings
-    const options = { baseUrl, mchId, key, dialect, connections: 1, clock: this.clock }
+    const queryPolicy = queryPolicyOf(dialect)
+    const options = {
+      ...{ baseUrl, mchId, key, dialect, connections: 1, clock: this.clock },
+      mixedUp: () => mixedUp(queryPolicy.graceMs),
+    }
     const client = createGatewayClient(options, () => this.#transport(mchId))
     const keys = callbackKeys(settings)
-    return { ...accountOf(settings), dialect, keys, client, queryPolicy: queryPolicyOf(dialect) }
+    return { ...accountOf(settings), dialect, keys, client, queryPolicy }
   }
 
   #transport(mchId: string): Transport {
     return {
-      send: async (request, mayStillSend) => {
+      send: async (request, mayStillSend, belongs) => {
         const call = await this.wait('send', request.path, async (effective) => {
           if (!effective || this.world.away.has('gateway')) return 'connection-refused' as const
           return mayStillSend() ? this.world.leave(this, mchId, request) : ('lease-ended' as const)
         })
         if (typeof call === 'string') return { kind: 'not-sent', reason: call, code: call, tookMs: 1 }
-        return call.answered
+        const sent = await call.answered
+        return sent.kind === 'answered' && belongs?.(sent) === 'not-ours'
+          ? { ...sent, kind: 'lost', reason: 'other-order', code: 'ANSWER_OF_ANOTHER' }
+          : sent
       },
       close: async () => undefined,
     }

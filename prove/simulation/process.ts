@@ -90,7 +90,7 @@ export class Process extends Actor {
     const log = this.log()
     const each = [...this.merchants.values()].map((merchant) => ({
       merchant,
-      accounts: this.connectAccounts(merchant),
+      accounts: this.connectAccounts(merchant, db),
     }))
     const byMerchant = <T>(of: (one: (typeof each)[number]) => T) =>
       new Map(each.map((one): [string, T] => [one.merchant.merchantId, of(one)]))

@@ -97,7 +97,7 @@ export class Recovery extends Actor {
     let all = true
     for (const raised of fences) {
       const merchant = this.merchants.get(raised.merchantId) as Merchant
-      const [current, ...former] = this.connectAccounts(merchant)
+      const [current, ...former] = this.connectAccounts(merchant, here.db)
       const presenceCheck = new PresenceCheck(clock)
       const asked = (account: ConnectedAccount) => askedAccount(merchant, account, presenceCheck, here)
       await queryOpen(raised, {

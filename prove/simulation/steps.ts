@@ -43,6 +43,7 @@ const KINDS = {
   'calls back wrongly': [2, callBackWrongly],
   'finds nothing for a while': [2, goBlind],
   'hangs, or goes on': [2, hang],
+  'mixes answers up, or does not': [2, mixUp],
   'is funded': [1, fund],
   'meets trouble': [8, meetFault],
   'is frozen or goes on': [3, freezeOrThaw],
@@ -79,6 +80,7 @@ export const OPTIONAL: readonly Kind[] = [
     'finds nothing for a while',
     'calls back wrongly',
     'hangs, or goes on',
+    'mixes answers up, or does not',
     'meets trouble',
   ] as const),
   ...([
@@ -270,6 +272,16 @@ function hang(world: SimulatedWorld, on: number): void {
   if (!world.hanging.delete(mchId)) world.hanging.add(mchId)
   const hangs = world.hanging.has(mchId) ? 'hangs' : 'goes on'
   world.tell(`the gateway of ${world.merchantOf(mchId)}, account ${mchId}, ${hangs}`)
+}
+
+/** Only at accounts that have an order: nothing else could show that answers are mixed up. */
+function mixUp(world: SimulatedWorld, on: number): void {
+  if (!world.rules.hasPaid) return
+  const mchId = pick([...world.gateway.accounts.keys()], on) as string
+  const isOver = world.behind.delete(mchId)
+  if (!isOver) world.behind.set(mchId, null)
+  const says = isOver ? 'in time again' : 'one answer behind'
+  world.tell(`the proxy before account ${mchId} of ${world.merchantOf(mchId)} is ${says}`)
 }
 
 function fund(world: SimulatedWorld, on: number): void {

@@ -182,6 +182,8 @@ export class SimulatedWorld {
   readonly away = new Set<'database' | 'kafka' | 'gateway'>()
   /** Gateway accounts that accept connections but never answer. */
   readonly hanging = new Set<string>()
+  /** Accounts whose answers come over a proxy that is one answer behind, with that answer. */
+  readonly behind = new Map<string, SimulatedReply | null>()
   trap: Trap | null = null
   /** The standby has the ledger as last copied; false: it has nothing of it. */
   copied = false
@@ -518,8 +520,17 @@ export class SimulatedWorld {
 
   #answer(call: Call): void {
     this.lose(call)
-    const { httpStatus, body } = call.reply as SimulatedReply
+    const { httpStatus, body } = this.#mixedUp(call.mchId, call.request, call.reply as SimulatedReply)
     call.answer({ kind: 'answered', httpStatus, body, tookMs: this.now - call.sentAt })
+  }
+
+  /** The answer that arrives: while the proxy is behind, that to the request before. The balance has a connection of its own. */
+  #mixedUp(mchId: string, { path }: WireRequest, reply: SimulatedReply): SimulatedReply {
+    const earlier = this.behind.get(mchId)
+    if (earlier === undefined || path.endsWith('/query_balance')) return reply
+    this.behind.set(mchId, reply)
+    if (earlier !== null) this.tell('it is the answer to the request before')
+    return earlier ?? reply
   }
 
   /** The caller gets no answer; the request may still arrive. */
@@ -716,6 +727,7 @@ export class SimulatedWorld {
     this.trap = null
     this.gateway.verdicts.length = 0
     this.gateway.blindUntil = 0
+    this.behind.clear()
     this.kafka.refusedKeys.clear()
     for (const actor of this.#actors()) if (actor.frozen) this.thaw(actor)
     await this.#resumeAll()

@@ -463,7 +463,6 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     put: () => ({
       openPresenceCheck: () => ({
         found: () => undefined,
-        mixedUp: () => undefined,
         holds: async () => true,
       }),
     }),
@@ -479,7 +478,6 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
             once = true
             presenceCheck.found(settings, mchOrderNo)
           },
-          mixedUp: (settings, forMs) => presenceCheck.mixedUp(settings, forMs),
           holds: async (settings, asking) => once || presenceCheck.holds(settings, asking),
         }
       },

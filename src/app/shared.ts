@@ -3,6 +3,7 @@ import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
 import { accountOf } from '../gateway/dialect/account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { requireInForce } from '../operators/gateway-settings.ts'
 import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { earlierLedger } from '../operators/restore/earlier-ledger.ts'
@@ -102,7 +103,11 @@ export async function connectGateways(
   const gateways = new Map(
     [...merchants].map(([merchantId, merchant]) => [
       merchantId,
-      connectAccounts(merchant, { applies: merchant.maxInFlight, clock }),
+      connectAccounts(merchant, {
+        applies: merchant.maxInFlight,
+        clock,
+        mixedUp: mixedAnswers(merchantId, db, log),
+      }),
     ]),
   )
   lifecycle.own('gateway clients', async () => {

@@ -89,6 +89,7 @@ export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
       )
     case 'no-order-id':
     case 'lease-ended':
+    case 'other-order':
       throw new Error(`a balance query cannot end in ${answer.reason}`)
   }
 }

@@ -38,12 +38,15 @@ function checkLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>)
   const sentences = lost.map(({ merchantId, count }) => {
     const orders = `${count} ${count === 1 ? 'order' : 'orders'} of merchant ${merchantId}`
     return known.has(merchantId)
-      ? `${orders}, about which the gateway has not answered yet`
+      ? `${orders}, whose state the gateway has not reported yet`
       : `${orders}, which is not in the settings`
   })
+  const isKnown = lost.every(({ merchantId }) => known.has(merchantId))
   return warning(
     `payoutd could not keep callbacks, dropped them, or doubts them, for ${sentences.join('; ')}`,
-    'put the merchant back into the settings, with the accounts of its orders in formerAccounts, and start payoutd serve. It ' +
-      'queries each order until the gateway reports its state, or has said several times that it has no such order',
+    (isKnown
+      ? 'keep payoutd serve running, with the accounts of these orders in the settings'
+      : 'put the merchant back into the settings, with the accounts of its orders in formerAccounts, and start payoutd serve') +
+      '. It queries each order until the gateway reports its state, or has said several times that it has no such order',
   )
 }

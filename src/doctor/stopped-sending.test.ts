@@ -3,9 +3,11 @@ import { test } from 'node:test'
 import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { become } from '../domain/payout/transition.ts'
+import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
+import { silentLogger } from '../platform/log.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { overdue } from '../queries/sql/overdue.ts'
@@ -29,7 +31,7 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    Array.from({ length: 10 }, () => 'good'),
+    Array.from({ length: 11 }, () => 'good'),
   )
 })
 
@@ -72,13 +74,19 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
   await decided(ledger, 'p1', (before) => ({
     change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
   }))
-  const [paused, circuits, review] = await findings(ledger.db)
+  await mixedAnswers('bolt', ledger.db, silentLogger)(60_000)
+  const [paused, circuits, answers, review] = await findings(ledger.db)
   assert.equal(paused?.state, 'warning')
   assert.match(paused?.what ?? '', /^acme was paused by meera at \d{4}-\S+ \S+Z: audit$/)
   assert.deepEqual(circuits, {
     state: 'warning',
     what: "bolt's circuit is open until 2099-01-01 00:00:00.000Z: 5 × ECONNREFUSED",
   })
+  assert.equal(answers?.state, 'warning')
+  assert.match(
+    answers?.what ?? '',
+    /^bolt's gateway answered about another order .*: until \d{4}-\S+ \S+Z none counts as absent$/,
+  )
   assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
 })
 

@@ -32,6 +32,11 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
     run: async () => checkCircuits(await db.run(merchantRows, {})),
   },
   {
+    name: 'answers',
+    needs: ['migrations'],
+    run: async () => checkAnswers(await db.run(merchantRows, {})),
+  },
+  {
     name: 'payouts in review',
     needs: ['migrations'],
     run: async () => checkReviews(await db.run(inReview, {})),
@@ -178,6 +183,21 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
   return warning(
     open.join('; '),
     'ask the gateway what is wrong; payoutd tries again by itself, with what the balance covers',
+  )
+}
+
+function checkAnswers(merchants: readonly MerchantRow[]): Finding {
+  const mixed = merchants.flatMap(({ merchantId, answersMixedUntil: until, now }) =>
+    until !== null && now < until
+      ? [
+          `${merchantId}'s gateway answered about another order than the one asked about: until ${formatTime(until)} none counts as absent`,
+        ]
+      : [],
+  )
+  if (mixed.length === 0) return good('no gateway mixes answers up')
+  return warning(
+    mixed.join('; '),
+    'look for a proxy before the gateway that shares or reuses connections, or ask the gateway what is wrong',
   )
 }
 

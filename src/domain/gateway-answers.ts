@@ -25,6 +25,8 @@ export type UnknownReason =
   | 'unlisted-code'
   | 'no-order-id'
   | 'lease-ended'
+  /** The answer names another order than the one asked about. */
+  | 'other-order'
 
 /**
  * The result of an apply call. Only `not-sent` proves that no byte of the request left. A refusal and a "later" name no order: they
@@ -51,12 +53,7 @@ export type QueryAnswer =
   | { kind: 'found'; report: OrderReport }
   /** Signed, or from a gateway whose dialect says that failures carry no signature. */
   | { kind: 'not-found'; exchange: Exchange }
-  /** `other-order`: the signature is valid, but the answer is about another order. */
-  | {
-      kind: 'unknown'
-      reason: UnknownReason | 'not-sent' | 'retry-later' | 'other-order'
-      exchange: Exchange
-    }
+  | { kind: 'unknown'; reason: UnknownReason | 'not-sent' | 'retry-later'; exchange: Exchange }
 
 /** The result of a balance query. Amounts in paise. */
 export type BalanceAnswer =

@@ -14,7 +14,7 @@ test('hanging queries and payins keep no apply from its connection', { timeout: 
   })
   const [{ client }] = connectAccounts(
     { ...SETTINGS, baseUrl: url, mchId: 'current', formerAccounts: [] },
-    { applies: 1, clock: systemClock },
+    { applies: 1, clock: systemClock, mixedUp: async () => undefined },
   )
   t.after(() => client.close())
   const mayStillSend = () => true
@@ -34,7 +34,7 @@ test('the promises of a former account do not count, because no operator adopts 
   const formerAccounts = [{ ...settings, mchId: 'former' }]
   const accounts = connectAccounts(
     { ...settings, mchId: 'current', formerAccounts },
-    { applies: 1, clock: systemClock },
+    { applies: 1, clock: systemClock, mixedUp: async () => undefined },
   )
   t.after(() => Promise.all(accounts.map(({ client }) => client.close())))
   assert.deepEqual(

@@ -16,23 +16,26 @@ export type ConnectedAccount = CallbackAccount &
 /** A merchant's accounts: the one in its settings, then former ones that may still have open orders. */
 export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
 
+type Connecting = { applies: number; clock: Clock; mixedUp: (forMs: number) => Promise<void> }
+
 /** Queries, the balance and payins share as many connections as applies have, plus this many. */
 const SPARE_CONNECTIONS = 16
 
 /**
  * Clients for all accounts of a merchant; the caller closes them. `applies`: how many applies run at once, at most; 0 in a
- * process that sends none. The promises of former accounts do not count: no operator adopts them, so their settings may be
+ * process that sends none. `mixedUp` is called when an account answers about another order than the one asked about, with how long, in
+ * ms, nothing may count as absent. The promises of former accounts do not count: no operator adopts them, so their settings may be
  * corrected at any time.
  */
 export function connectAccounts(
   merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
-  { applies, clock }: { applies: number; clock: Clock },
+  { applies, ...beside }: Connecting,
 ): ConnectedAccounts {
   const { formerAccounts, ...current } = merchant
   return [
-    connect(current, applies, clock),
+    connect(current, { applies, ...beside }),
     ...formerAccounts.map((former) => {
-      const account = connect(former, 0, clock)
+      const account = connect(former, { applies: 0, ...beside })
       return {
         ...account,
         queryPolicy: { ...account.queryPolicy, ...PROMISES_NOTHING },
@@ -41,17 +44,18 @@ export function connectAccounts(
   ]
 }
 
-function connect(settings: GatewaySettings, applies: number, clock: Clock): ConnectedAccount {
+function connect(settings: GatewaySettings, { applies, clock, mixedUp }: Connecting): ConnectedAccount {
   const { baseUrl, mchId, key, dialect, tls } = settings
-  const open = (connections: number) =>
-    createGatewayClient({ baseUrl, mchId, key, dialect, tls, connections, clock })
+  const queryPolicy = queryPolicyOf(dialect)
+  const options = { baseUrl, mchId, key, dialect, tls, clock, mixedUp: () => mixedUp(queryPolicy.graceMs) }
+  const open = (connections: number) => createGatewayClient({ ...options, connections })
   const others = open(applies + SPARE_CONNECTIONS)
   return {
     ...accountOf(settings),
     dialect,
     keys: callbackKeys(settings),
     client: applies === 0 ? others : withItsOwn(open(applies), others),
-    queryPolicy: queryPolicyOf(dialect),
+    queryPolicy,
   }
 }
 

@@ -36,6 +36,7 @@ async function clientOf(
     else answer(one, response)
   })
   const { dialect = DIALECT, path = '' } = options
+  let timesMixedUp = 0
   const client = createGatewayClient({
     baseUrl: url + path,
     mchId: '20001',
@@ -43,9 +44,10 @@ async function clientOf(
     dialect,
     connections: 2,
     clock,
+    mixedUp: async () => void timesMixedUp++,
   })
   t.after(() => client.close())
-  return { client, url, seen, only: () => seen[0] as Seen }
+  return { client, url, seen, only: () => seen[0] as Seen, timesMixedUp: () => timesMixedUp }
 }
 
 const isSigned = (fields: Map<string, string>) => verify(fields, KEY, DIALECT.sign, 'requests') === 'good'
@@ -205,6 +207,21 @@ for (const [what, numbers, ask] of [
     assert.deepEqual(told, ['unknown', 'AP3'])
   })
 
+test('an answer to an apply or a creation with the number of another order shows that answers are mixed up', async (t) => {
+  const answer = { retCode: 'SUCCESS', agentpayOrderId: '1001', payOrderId: '1001', fee: 0, status: 1 }
+  for (const send of [
+    (client: GatewayClient, mchOrderNo: string) => client.apply({ ...ORDER, mchOrderNo }, free),
+    (client: GatewayClient, mchOrderNo: string) => client.payinCreate({ ...PAYIN, mchOrderNo }, free),
+  ]) {
+    const { client, timesMixedUp } = await clientOf(t, signedJson(answer))
+    assert.equal((await send(client, 'P1')).kind, 'accepted')
+    assert.equal(timesMixedUp(), 0)
+    const other = await send(client, 'P2')
+    assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
+    assert.equal(timesMixedUp(), 1)
+  }
+})
+
 test('a payout and a payin may have one number: the gateway counts them apart', async (t) => {
   const { client } = await clientOf(
     t,
@@ -218,7 +235,7 @@ test('a payout and a payin may have one number: the gateway counts them apart', 
 
 test('a query asks by one number, at the dialect’s time, and trusts only an answer about that order', async (t) => {
   const found = { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: 10_000, status: 1 }
-  const { client, seen } = await clientOf(t, signedJson(found))
+  const { client, seen, timesMixedUp } = await clientOf(t, signedJson(found))
   const answer = await client.query({ mchOrderNo: 'P1' })
   assert.equal(answer.kind === 'found' && answer.report.status, 'processing')
   assert.deepEqual(answer.kind === 'found' && answer.report.exchange, {
@@ -227,8 +244,10 @@ test('a query asks by one number, at the dialect’s time, and trusts only an an
     ...{ httpStatus: 200, tookMs: 0 },
   })
   assert.equal((await client.query({ agentpayOrderId: 'AP1' })).kind, 'found')
+  assert.equal(timesMixedUp(), 0)
   const other = await client.query({ mchOrderNo: 'P2' })
   assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
+  assert.equal(timesMixedUp(), 1)
   assert.deepEqual(
     seen.map(({ path }) => path),
     Array(3).fill('/api/pay/orderquery'),
@@ -278,11 +297,14 @@ test('requests a payin as the contract wants it, and signs it', async (t) => {
 test('a payin query asks by one number, and says whether it wants the callback again', async (t) => {
   const known = { retCode: 'SUCCESS', mchOrderNo: 'C1', payOrderId: 'PI1', amount: 25_000, status: 2 }
   for (const body of ['form', 'json'] as const) {
-    const { client, seen } = await clientOf(t, signedJson(known), { dialect: { ...DIALECT, body } })
+    const { client, seen, timesMixedUp } = await clientOf(t, signedJson(known), {
+      dialect: { ...DIALECT, body },
+    })
     assert.equal((await client.payinQuery({ mchOrderNo: 'C1' }, { executeNotify: false })).kind, 'known')
     assert.equal((await client.payinQuery({ payOrderId: 'PI1' }, { executeNotify: true })).kind, 'known')
     const other = await client.payinQuery({ payOrderId: 'PI2' }, { executeNotify: false })
     assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
+    assert.equal(timesMixedUp(), 1)
     assert.deepEqual(
       seen.map(({ path }) => path),
       Array(3).fill('/api/pay/orderquery'),

@@ -74,10 +74,12 @@ export function createGatewayClient(
     connections: number
     clock: Clock
     tls?: TlsFiles
+    /** Called, and waited for, with an answer that is about another order than the one asked about. */
+    mixedUp?: () => Promise<void>
   },
   openTransport: typeof createTransport = createTransport,
 ): GatewayClient {
-  const { mchId, key, dialect, connections, clock, tls = {} } = settings
+  const { mchId, key, dialect, connections, clock, tls = {}, mixedUp } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
   const transport = openTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
   const whose = ownership()
@@ -123,6 +125,11 @@ export function createGatewayClient(
     }
   }
 
+  const noted = async <Answer extends { kind: string; reason?: string }>(answer: Answer): Promise<Answer> => {
+    if (answer.kind === 'unknown' && answer.reason === 'other-order') await mixedUp?.()
+    return answer
+  }
+
   return {
     async apply(order, lease) {
       const params = applyParams(order, mchId, dialect.vpaAccountNo)
@@ -130,14 +137,14 @@ export function createGatewayClient(
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
       const { answer, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange)
+      return noted(readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange))
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
       const faults = faultsIn(querySchema, by)
       const { answer, exchange } = await call('payoutQuery', params, { faults })
-      return readQueryAnswer(answer, by, dialect.retCodes.query, exchange)
+      return noted(readQueryAnswer(answer, by, dialect.retCodes.query, exchange))
     },
 
     async balance() {
@@ -152,7 +159,7 @@ export function createGatewayClient(
       const faults = faultsIn(payinCreateSchema, order)
       const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
       const { answer, exchange } = await call('payinCreate', params, options)
-      return readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange)
+      return noted(readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange))
     },
 
     async payinQuery(by, options) {
@@ -160,14 +167,16 @@ export function createGatewayClient(
       const params = payinQueryParams(by, mchId, request.executeNotify)
       const faults = faultsIn(payinQuerySchema, request)
       const { answer, exchange } = await call('payinQuery', params, { faults })
-      return readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange)
+      return noted(readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange))
     },
 
     async payinRecover(recovery) {
       const params = payinRecoveryParams(recovery, mchId)
       const faults = faultsIn(payinRecoverySchema, recovery)
       const { answer, exchange } = await call('payinRecovery', params, { faults })
-      return readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
+      return noted(
+        readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange),
+      )
     },
 
     settingsHash: settingsHash({ baseUrl: origin + prefix, mchId, dialect, key }),

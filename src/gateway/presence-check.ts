@@ -11,9 +11,9 @@ const MOST_FOUND = 1_000
 export type KnownOrders = {
   /**
    * Orders that the gateway itself confirmed to exist, up to MOST_ASKED: the last one from before the order that was not found, and
-   * one from after it. Empty: there is none.
+   * one from after it. Empty: none that it must still find. Null: it never confirmed any.
    */
-  known: () => Promise<readonly string[]>
+  known: () => Promise<readonly string[] | null>
   finds: (mchOrderNo: string) => Promise<boolean>
 }
 
@@ -26,8 +26,6 @@ export class PresenceCheck {
   readonly #clock: Clock
   /** Per settings: until when each order counts that was found. */
   readonly #found = new Map<string, Map<string, Moment>>()
-  /** Per settings: until when nothing counts. */
-  readonly #mixedUp = new Map<string, Moment>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -40,20 +38,11 @@ export class PresenceCheck {
     this.#found.set(settings, orders.set(mchOrderNo, momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS)))
   }
 
-  /**
-   * Call it with an answer that names another order than the one asked about: something on the way mixes answers up. For so many
-   * ms no check holds.
-   */
-  mixedUp(settings: string, forMs: number): void {
-    this.#mixedUp.set(settings, momentAfter(momentOf(this.#clock), forMs))
-  }
-
-  /** Whether there are known orders, and each was found a moment ago, or is found now. Null: there are none. */
+  /** Whether there are known orders, and each was found a moment ago, or is found now. Null: there never were any. */
   async holds(settings: string, { known, finds }: KnownOrders): Promise<boolean | null> {
     const orders = await known()
-    const mixedUp = this.#mixedUp.get(settings)
-    if (mixedUp && isBefore(momentOf(this.#clock), mixedUp)) return false
-    if (orders.length === 0) return null
+    if (orders === null) return null
+    if (orders.length === 0) return false
     for (const mchOrderNo of orders) {
       const until = this.#found.get(settings)?.get(mchOrderNo)
       if (until && isBefore(momentOf(this.#clock), until)) continue

@@ -1,13 +1,20 @@
+import type { Instant } from '../domain/instant.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
-import { settingsInForce } from './sql/settings-in-force.ts'
+import { type InForce, settingsInForce } from './sql/settings-in-force.ts'
 
 /** By merchant, the settings in force of those whose queries were answered. */
 export async function settingsInForceOf(
   tx: Transaction,
   evidence: readonly { source: string; merchantId: string }[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, InForce>> {
   const queried = evidence.flatMap(({ source, merchantId }) => (source === 'QUERY' ? [merchantId] : []))
   if (queried.length === 0) return new Map()
   const inForce = await tx.run(settingsInForce, { merchantIds: [...new Set(queried)] })
-  return new Map(inForce.map(({ merchantId, settingsHash }) => [merchantId, settingsHash]))
+  return new Map(inForce.map((each) => [each.merchantId, each]))
 }
+
+/** Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. */
+export const mayConclude = (
+  { settingsHash, askedAt }: { settingsHash: string; askedAt: Instant },
+  inForce: InForce | undefined,
+): boolean => inForce?.settingsHash === settingsHash && askedAt >= (inForce.answersMixedUntil ?? askedAt)

@@ -21,11 +21,11 @@ import {
   lockInForce,
   noteOneStep,
   notePredecessor,
+  onPromise,
   openMerchant,
   placeAttempted,
   putInForce,
   settingsSeen,
-  waitingAgain,
 } from './sql/gateway-settings.ts'
 
 /** A merchant with the gateway account in its settings. */
@@ -228,13 +228,13 @@ export async function accountsBeside(
   return [...accounts.values()].filter(({ accountId }) => !known.includes(accountId))
 }
 
-/** How many payouts wait to be sent again but would not be under these promises: each goes to review when its turn comes. */
+/** How many payouts rely on a promise of the gateway that is not among these: each goes to review when its turn comes. */
 export async function countWithdrawn(
   db: Database,
   merchantId: string,
   promises: GatewayPromises,
 ): Promise<number> {
-  const waiting = await db.run(waitingAgain, { merchantId })
+  const waiting = await db.run(onPromise, { merchantId })
   return waiting.reduce(
     (sum, { count, ...payout }) => sum + (withdrawnPromise(payout, promises) === null ? 0 : count),
     0,

@@ -10,7 +10,8 @@ import { nextQueryAt, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { QueryRecord } from '../domain/payout/record-query-answer.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { settingsInForceOf } from '../ledger/settings-in-force.ts'
+import { mayConclude, settingsInForceOf } from '../ledger/settings-in-force.ts'
+import type { InForce } from '../ledger/sql/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type CallbackOrigin, withAccountsOfKeys } from '../stages/outcomes/accounts-of-key.ts'
@@ -59,7 +60,7 @@ export async function applyPayinEvidenceBatch(
       return accountId !== null && !accountIds.includes(accountId)
     })
     const decisions = known.map((said) => {
-      const each = onlyInForce(said, inForce)
+      const each = countedBy(inForce, said)
       const decision = decide(
         each,
         payins.get(keyOf(each)),
@@ -101,11 +102,10 @@ async function queryAboutDoubtful(
   if (orders.length > 0) await tx.run(askAboutOrders, { kind: 'payin', orders })
 }
 
-/** By settings no longer in force, a "not found" does not count. */
-function onlyInForce(evidence: PayinEvidence, inForce: ReadonlyMap<string, string>): PayinEvidence {
+/** By settings no longer in force, and while answers are mixed up, a "not found" does not count. */
+function countedBy(inForce: ReadonlyMap<string, InForce>, evidence: PayinEvidence): PayinEvidence {
   if (evidence.source === 'CALLBACK') return evidence
-  const isInForce = evidence.settingsHash === inForce.get(evidence.merchantId)
-  return isInForce ? evidence : { ...evidence, presence: false }
+  return mayConclude(evidence, inForce.get(evidence.merchantId)) ? evidence : { ...evidence, presence: false }
 }
 
 /** The same evidence without the texts that are kept only for people. */

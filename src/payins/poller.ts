@@ -61,7 +61,6 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       },
       store: storePayins,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      isOfAnother: (answer) => answer.kind === 'unknown' && answer.reason === 'other-order',
       async knownOrders(db, { merchantId, orderNo }, accountId) {
         const [beside] = await db.run(payinsBeside, { merchantId, payinId: orderNo ?? '', accountId })
         return beside ? bothSides(beside) : []

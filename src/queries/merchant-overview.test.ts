@@ -204,13 +204,14 @@ test('a circuit whose time is over is shown as long as something waits to be sen
 
 test('a gateway that has refused everything in a canary is told to people, and what did not open the circuit is not the reason', async (t) => {
   const ledger = await busy(t)
-  const told = async (refusals: number) => {
+  const told = async (refusals: number, circuitOpened = 0) => {
     await ledger.db.run(saveCircuit, {
       ...{ merchantId: 'acme', available: null, feeEstimate: 0n, feeShare: null, warmUp: 0, refusals },
-      ...{ consecutiveFailures: 1, circuitOpened: 0, circuitOpenUntil: null, circuitReason: '1 × timeout' },
+      ...{ consecutiveFailures: 1, circuitOpened, circuitOpenUntil: null, circuitReason: '1 × timeout' },
     })
     return (await overviewOf(ledger)).acme.circuit
   }
   assert.equal(await told(19), null)
   assert.deepEqual(await told(25), { until: null, reason: '25 × refused' })
+  assert.deepEqual(await told(25, 1), { until: null, reason: '1 × timeout' }, 'it opened the circuit')
 })

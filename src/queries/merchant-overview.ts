@@ -146,6 +146,7 @@ export const circuitOf = ({
   isCircuitOpen,
   circuitOpenUntil,
   circuitReason,
+  circuitOpened,
   refusals,
   now,
 }: MerchantRow): OpenCircuit | null => {
@@ -153,6 +154,6 @@ export const circuitOf = ({
   const isWaiting = circuitOpenUntil !== null && now < circuitOpenUntil
   return {
     until: isWaiting ? circuitOpenUntil : null,
-    reason: refusals >= TOLD_AFTER ? `${refusals} × refused` : circuitReason,
+    reason: refusals >= TOLD_AFTER && circuitOpened === 0 ? `${refusals} × refused` : circuitReason,
   }
 }

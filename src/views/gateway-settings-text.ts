@@ -31,7 +31,7 @@ export function adoptedText(
     ...(withdrawn === 0
       ? []
       : [
-          `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not have: they go to review`,
+          `${withdrawn} that rely on a promise of the gateway which these settings do not have: they go to review`,
         ]),
     'processes with other settings send nothing more for it: start each of them again with these',
   ].join('; ')

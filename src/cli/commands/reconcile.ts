@@ -14,6 +14,7 @@ import {
 import { accountOf } from '../../gateway/dialect/account.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { mixedAnswers } from '../../ledger/mixed-answers.ts'
 import { demandInForce } from '../../operators/gateway-settings.ts'
 import type { StatementLine } from '../../operators/reconcile/compare-statement.ts'
 import {
@@ -28,7 +29,7 @@ import type { Reconciliation } from '../../operators/reconcile/sql/reconciliatio
 import { readStatement } from '../../operators/reconcile/statement.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { systemIds } from '../../platform/ids.ts'
-import { createLogger } from '../../platform/log.ts'
+import { createLogger, silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -127,7 +128,9 @@ type ReconcileQuery = {
 
 async function ask(asking: ReconcileQuery): Promise<QueriedPayout> {
   const { options, merchant, resumed, db, ledger } = asking
-  const accounts = connectAccounts(merchant, { applies: 0, clock: systemClock })
+  const accounts = connectAccounts(merchant, {
+    ...{ applies: 0, clock: systemClock, mixedUp: mixedAnswers(merchant.merchantId, db, silentLogger) },
+  })
   const abort = new AbortController()
   const stop = () => abort.abort()
   const bar = new Bar(process.stderr.isTTY && !options.json)

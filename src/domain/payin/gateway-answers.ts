@@ -68,8 +68,7 @@ export type PayinQueryAnswer =
   | { kind: 'not-found'; exchange: Exchange }
   /** Asked too fast, or at a bad moment: the answer says nothing about the order. */
   | { kind: 'retry'; code: string; exchange: Exchange }
-  /** `other-order`: the signature is valid, but the answer is about another order. */
-  | { kind: 'unknown'; reason: UnknownReason | 'not-sent' | 'other-order'; exchange: Exchange }
+  | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }
 
 /** The result of a UTR recovery. A submitted one proves no payment: the query or the callback will. */
 export type PayinRecoverAnswer =
@@ -79,4 +78,4 @@ export type PayinRecoverAnswer =
   /** The gateway does not know the order, or no payment under this UTR. */
   | { kind: 'not-found'; code: string; message: string; exchange: Exchange }
   | { kind: 'retry-later'; code: string; message: string; exchange: Exchange }
-  | { kind: 'unknown'; reason: UnknownReason | 'not-sent' | 'other-order'; exchange: Exchange }
+  | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }

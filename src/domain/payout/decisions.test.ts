@@ -11,7 +11,7 @@ import { readBackStory } from '../restore/read-back.ts'
 import { applyEvidence } from './apply-evidence.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
-import { inconclusive, type QueryPolicy } from './next-query.ts'
+import { inconclusive, PROMISES_NOTHING, type QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
 import { shown } from './order-shown.ts'
 import { QUERY_POLICY, sentPayout } from './payout.fixture.ts'
@@ -281,7 +281,11 @@ describe('an answer to apply', () => {
     ] as const) {
       const after = moved(record(given('submitting'), answer), 'unknown')
       assert.equal(absorbed(notFound(after, NOW + 5_000, { presence: false })).notFoundCount, 0)
-      moved(notFound({ ...after, notFoundCount: 1 }, NOW + 5_000, { presence: null }), end)
+      const once = { ...after, notFoundCount: 1 }
+      moved(notFound(once, NOW + 5_000, { presence: null }), end)
+      const atFormer = { queryPolicy: { ...NO_RESEND, ...PROMISES_NOTHING }, presence: null }
+      moved(notFound(once, NOW + 5_000, atFormer), 'review')
+      absorbed(notFound({ ...once, doubted: true }, NOW + 5_000, { presence: null }))
     }
   })
 
@@ -1529,6 +1533,9 @@ describe('a signed report that does not fit', () => {
       const later = { ...query, askedAt: NOW + 1 }
       assert.equal(absorbed(recordAbsence(waits, exchange, later, POLICY, NOW)).ready, true)
       assert.deepEqual(recordAbsence(waits, exchange, query, POLICY, NOW), { nothing: true })
+      const first = recordAbsence(waits, exchange, { ...later, presence: null }, POLICY, NOW)
+      if (waits.doubted) assert.deepEqual(first, { nothing: true })
+      else assert.equal(absorbed(first).ready, true)
       if (waits.attempt === 0) continue
       const unchecked = { ...later, presence: false }
       assert.deepEqual(recordAbsence(waits, exchange, unchecked, POLICY, NOW), { nothing: true })

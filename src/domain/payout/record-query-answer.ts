@@ -14,7 +14,7 @@ import type { Decision, Payout } from './payout.ts'
 import { afterUnpaid, lastCode, withdrawnCode } from './send-again.ts'
 import { DOUBT } from './several-orders.ts'
 import { become, change } from './transition.ts'
-import { awaitsConfirmation, LATER } from './unconfirmed-answer.ts'
+import { awaitsConfirmation, countsUnchecked, LATER } from './unconfirmed-answer.ts'
 
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
@@ -35,13 +35,12 @@ export function recordAbsence(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
+  const counts = presence === true || (presence === null && countsUnchecked(payout))
   if (!isAskedAbout(payout)) {
-    const counts = presence === true && isConclusive(queryPolicy)
-    const after = answered(payout, { askedAt, counts })
+    const after = answered(payout, { askedAt, counts: counts && isConclusive(queryPolicy) })
     return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
   }
   const isConfirming = awaitsConfirmation(payout, queryPolicy)
-  const counts = presence === true || (presence === null && isConfirming)
   const asked = nothingAlive(payout, { askedAt, counts }, queryPolicy, now)
   const after = asked && isConfirming && asked.notFoundCount > 0 ? soonAgain(asked, queryPolicy, now) : asked
   return change(payout, after ?? confirmedAbsent(payout, isConfirming, queryPolicy, now), 'QUERY', exchange)

@@ -32,11 +32,20 @@ export function unconfirmed(
     : become(payout, 'unknown', fields)
 }
 
+/** Whether nothing is known of an order that may be alive. */
+const hasNoOrder = ({ doubted, orderShown, agentpayOrderId }: Payout): boolean =>
+  !(doubted || orderShown || agentpayOrderId !== null)
+
+/** Whether "not found" counts while the account has confirmed no order that a presence check could find. */
+export const countsUnchecked = (payout: Payout): boolean =>
+  hasNoOrder(payout) && (payout.state === 'queued' || isUnpaid(payout))
+
+/** Whether the gateway said of the latest attempt that it refuses it, or will not take it now. */
+const isUnpaid = ({ reason }: Payout): boolean => reason === LATER || reason === REFUSED
+
 /**
- * Whether "not found" confirms what the gateway said of the latest attempt: that promise must still hold, and nothing may be
- * known of another attempt, which may be alive.
+ * Whether "not found" confirms what the gateway said of the latest attempt: that promise must still hold, and no other attempt may
+ * be alive.
  */
 export const awaitsConfirmation = (payout: Payout, queryPolicy: QueryPolicy): boolean =>
-  (payout.reason === LATER || payout.reason === REFUSED) &&
-  !(payout.doubted || payout.orderShown || payout.agentpayOrderId !== null) &&
-  withdrawnCode(payout, queryPolicy) === null
+  isUnpaid(payout) && hasNoOrder(payout) && withdrawnCode(payout, queryPolicy) === null

@@ -23,7 +23,7 @@ export type SentRequest =
   | { kind: 'not-sent'; reason: NotSentReason; code: string; tookMs: number }
   | {
       kind: 'lost'
-      reason: 'timeout' | 'connection-lost' | 'unparsable'
+      reason: 'timeout' | 'connection-lost' | 'unparsable' | 'other-order'
       code: string
       httpStatus: number | null
       tookMs: number
@@ -154,7 +154,7 @@ class Exchanged implements Conversation {
     const { tookMs } = answer
     this.#resolve(
       whose === 'not-ours'
-        ? { kind: 'lost', reason: 'unparsable', code: 'ANSWER_OF_ANOTHER', httpStatus, tookMs }
+        ? { kind: 'lost', reason: 'other-order', code: 'ANSWER_OF_ANOTHER', httpStatus, tookMs }
         : answer,
     )
   }

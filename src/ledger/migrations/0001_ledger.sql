@@ -336,7 +336,8 @@ create table merchants (
   -- The next payout where the balance does not cover it, and since when. It may have moved since.
   short_payout_id text,
   short_since timestamptz,
-  -- The pace of sending (domain/payout/pace.ts).
+  answers_mixed_until timestamptz,               -- an answer was about another order: before this no "not found" counts
+  -- The pace of sending (stages/dispatch/merchant-gate.ts).
   rate_next timestamptz,                         -- when the next apply may leave under the rate budget
   warm_up integer not null default 0,            -- good answers since the canary began
   consecutive_failures integer not null default 0,   -- answers in a row that neither accept nor refuse

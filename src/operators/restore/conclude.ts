@@ -13,7 +13,7 @@ import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts
 import { tellLostResult } from '../../ledger/published-messages.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
 import { recordAttempts } from '../../ledger/sql/published-messages.ts'
-import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
+import { type InForce, settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { QueryResult } from '../query-each.ts'
@@ -32,7 +32,7 @@ export type ConcludeDeps = Accounts & {
 
 /**
  * Stores what all accounts reported about one payout of the list, applies it, and publishes the result that was lost. Resolves to
- * whether the answers were enough. Throws an ExpectedFailure if other settings of the merchant are in force.
+ * whether the answers were enough: while answers are mixed up, only an order that is alive is. Throws an ExpectedFailure if other settings of the merchant are in force.
  */
 export async function conclude(
   key: Payout,
@@ -44,7 +44,8 @@ export async function conclude(
   if (said.kind === 'unconfirmed') return 'not-yet'
   const { ledger } = deps
   return ledger.db.transaction('settle recovered', async (tx) => {
-    await demandSettings(tx, fence, deps)
+    const inForce = await demandSettings(tx, fence, deps)
+    if (said.kind !== 'alive' && tx.now < (inForce?.answersMixedUntil ?? tx.now)) return 'not-yet'
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)
     const where = whereabouts(payout, deps)
@@ -74,12 +75,13 @@ async function demandSettings(
   tx: Transaction,
   { merchantId }: Fence,
   { accounts }: ConcludeDeps,
-): Promise<void> {
+): Promise<InForce | undefined> {
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
   if (inForce && inForce.settingsHash !== accounts[0].settingsHash)
     throw new ExpectedFailure(
       `somebody put other gateway settings of ${merchantId} into force meanwhile: run payoutd recover again with those`,
     )
+  return inForce
 }
 
 async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void> {

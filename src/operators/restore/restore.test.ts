@@ -21,6 +21,7 @@ import { become, change } from '../../domain/payout/transition.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
+import { mixedAnswers } from '../../ledger/mixed-answers.ts'
 import { raiseFence } from '../../ledger/sql/fence.ts'
 import { fenceAll, noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -62,6 +63,7 @@ const sameRound = sql<object>`update merchants set recovery_round = 0`
 const fencedBefore = sql<object>`
   update merchants set recovering_since = now() - interval '10 minutes', recovery_began = null`
 const begunBefore = sql<object>`update merchants set recovery_began = now() - interval '10 minutes'`
+const inOrderAgain = sql<object>`update merchants set answers_mixed_until = now()`
 const takenDown = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 const whenBegun = sql<object, { began: number }>`select recovery_began as began from merchants`
@@ -205,6 +207,17 @@ describe('"not found"', () => {
       counts: { paid: 1, 'never-sent': 1 },
     })
     assert.equal(queried.filter((each) => each === orderNo('paid')).length, 1)
+  })
+
+  test('does not count while answers are mixed up', async (t) => {
+    const { accept, payUnknown, recover, ledger, db } = await restored(t)
+    await accept('paid', 'waits')
+    await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    await payUnknown('paid')
+    await mixedAnswers('acme', db, silentLogger)(60_000)
+    assert.deepEqual((await recover()).counts, { paid: 1, untold: 1 })
+    await ledger.db.run(inOrderAgain, {})
+    assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })
   })
 
   test('counts once the grace and a lease have passed since the recovery began, and as often as the dialect requires', async (t) => {

@@ -82,8 +82,9 @@ export const placeAttempted = sql<SettingsOf & { accountId: string }>`
   where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
     and ${isOpen}`
 
-/** Payouts that wait to be sent again, by what they wait for. */
-export const waitingAgain = sql<SettingsOf, SentAgain & { count: number }>`
+/** Payouts that rely on a promise of the gateway, by which one: they wait to be sent again, or for a refusal to be confirmed. */
+export const onPromise = sql<SettingsOf, SentAgain & { count: number }>`
   select doubted, absence_confirmed, unpaid_codes, count(*)::int as count from payouts
-  where merchant_id = ${'merchantId'} and ${isOpen} and state in ('held', 'queued') and attempt > 0
+  where merchant_id = ${'merchantId'} and ${isOpen} and attempt > 0
+    and (state in ('held', 'queued') or (state = 'unknown' and reason in ('refused', 'later')))
   group by doubted, absence_confirmed, unpaid_codes`

@@ -7,11 +7,11 @@ type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
 
 /**
  * Orders of an account that it confirmed, from before a payout was sent and from after it: if the gateway finds both, it would find
- * the payout's, too. While nothing was sent after it, the newest order is the best there is.
+ * the payout's, too. While nothing was sent after it, the newest order is the best there is. Null: it never confirmed any.
  */
-export async function knownBeside(db: Database, asked: AskedPayout): Promise<string[]> {
-  const [beside = NONE] = await db.run(ordersBeside, asked)
-  return bothSides(beside)
+export async function knownBeside(db: Database, asked: AskedPayout): Promise<string[] | null> {
+  const [beside] = await db.run(ordersBeside, asked)
+  return !beside || beside.isFirst ? null : bothSides(beside)
 }
 
 /** Of the orders beside one, those to ask about: an older one, and a newer one if there is any. */
@@ -28,13 +28,11 @@ export const askingAbout = (
   db: Database,
 ): KnownOrders => ({
   known: async () => {
-    const [{ older, newest } = NONE] = await db.run(ordersBeside, asked)
-    return distinct([older, newest])
+    const [beside] = await db.run(ordersBeside, asked)
+    return beside ? distinct([beside.older, beside.newest]) : []
   },
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })
-
-const NONE: OrdersBeside = { older: null, newer: null, newest: null }
 
 const distinct = (orders: readonly (string | null)[]): string[] => [
   ...new Set(orders.filter((order) => order !== null)),

@@ -24,6 +24,7 @@ import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
 import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
+import { mixedAnswers } from '../../ledger/mixed-answers.ts'
 import { recoveringMerchants } from '../../ledger/sql/fenced-merchants.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
@@ -74,6 +75,12 @@ const questions = sql<object, { state: string; queries: number; waitMs: number }
 /** payoutd asks about everything in an hour, and last asked `askedSecondsAgo`. */
 const waitLong = sql<{ askedSecondsAgo: number }>`
   update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
+const inOrderAgain = sql<object>`update merchants set answers_mixed_until = now()`
+const refusedBesideReview = sql<{ review: string }>`
+  update payouts set state = case when payout_id = ${'review'} then 'review' else 'unknown' end,
+    reason = case when payout_id = ${'review'} then 'expired' else 'refused' end,
+    refusal = case when payout_id <> ${'review'} then 'closed' end, unpaid_codes = case when payout_id <> ${'review'} then 'LIMIT' end,
+    due_at = case when payout_id <> ${'review'} then now() end, unknown_since = now()`
 const hasUtr = sql<{ payoutId: string; utr: string }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
@@ -580,25 +587,34 @@ describe('the poller', () => {
     )
   })
 
-  test('confirms no absence for a grace after an answer about another order: answers are mixed up', async (t) => {
-    const OTHER: QueryAnswer = { kind: 'unknown', reason: 'other-order', exchange }
+  test('while answers are mixed up, as any process noted, no absence is confirmed', async (t) => {
     let known: string | undefined
-    let isMixedUp = true
     const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
-      if (orderNo !== known || !control) return notFound
-      const answer = isMixedUp ? OTHER : found(control, 'processing')
-      isMixedUp = false
-      return answer
+      return orderNo === known && control ? found(control, 'processing') : notFound
     })
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
     await accept(control)
+    await mixedAnswers('acme', ledger.db, silentLogger)(60_000)
     for (let i = 0; i < 6; i++) await processAll()
-    assert.deepEqual(
-      (await payoutsOf(ledger)).map(({ state }) => state),
-      ['unknown', 'processing'],
-    )
+    const states = async () => (await payoutsOf(ledger)).map(({ state }) => state)
+    assert.deepEqual(await states(), ['unknown', 'processing'])
+    await ledger.db.run(inOrderAgain, {})
+    for (let i = 0; i < 2; i++) await processAll()
+    assert.deepEqual(await states(), ['queued', 'processing'])
+  })
+
+  test('confirms no refusal without a presence check once the account has shown an order, also one that is in review', async (t) => {
+    for (const isShown of [false, true]) {
+      const { ledger, processAll, accept } = await poller(t, 2, async () => notFound)
+      const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+      if (isShown) await accept(control)
+      await ledger.db.run(refusedBesideReview, { review: control.payoutId })
+      for (let i = 0; i < 4; i++) await processAll()
+      const states = (await payoutsOf(ledger)).map(({ state }) => state)
+      assert.deepEqual(states, [isShown ? 'unknown' : 'failed', 'review'])
+    }
   })
 
   test('asks again after an answer that cannot be true, with the usual wait, and stores one anomaly', async (t) => {

@@ -14,7 +14,8 @@ import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockOrders } from '../../ledger/ledger.ts'
-import { settingsInForceOf } from '../../ledger/settings-in-force.ts'
+import { mayConclude, settingsInForceOf } from '../../ledger/settings-in-force.ts'
+import type { InForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Logger } from '../../platform/log.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Counter } from '../../platform/metrics.ts'
@@ -123,11 +124,11 @@ async function queryAboutDoubtful(
 function queryPolicyFor(
   evidence: PayoutEvidence,
   queryPolicies: OutcomesDeps['queryPolicies'],
-  inForce: ReadonlyMap<string, string>,
+  inForce: ReadonlyMap<string, InForce>,
 ): QueryPolicy {
   const { merchantId } = evidence
   if (evidence.source === 'CALLBACK') return queryPolicies.get(merchantId) as QueryPolicy
-  return evidence.settingsHash === inForce.get(merchantId)
+  return mayConclude(evidence, inForce.get(merchantId))
     ? evidence.queryPolicy
     : inconclusive(evidence.queryPolicy)
 }

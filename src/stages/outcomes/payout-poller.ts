@@ -51,7 +51,6 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       },
       store: storeDecisions,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      isOfAnother: (answer) => answer.kind === 'unknown' && answer.reason === 'other-order',
       knownOrders: async (db, { merchantId, payoutId }, accountId) =>
         payoutId === null ? [] : knownBeside(db, { merchantId, payoutId, accountId }),
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({

@@ -64,10 +64,8 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
-  /** The answer names another order than the one asked about. */
-  isOfAnother: (answer: Answer) => boolean
-  /** Orders that this account itself has reported, from before and after the one that was asked about. */
-  knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[]>
+  /** Orders that this account itself has reported, from before and after the one that was asked about. Null: it never did. */
+  knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[] | null>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -221,7 +219,7 @@ export class Poller<
     const { accountId, queryPolicy } = querier
     const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier<Answer>]
     try {
-      const answer = await this.#ask(querier, orderNo)
+      const answer = await querier.query(orderNo)
       const outcome = this.#polled.outcomeOf(answer)
       const presence = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
       const context = { accountId, queryPolicy, settingsHash, askedAt, presence }
@@ -237,22 +235,6 @@ export class Poller<
     }
   }
 
-  async #ask(
-    { query, accountId, settingsHash, queryPolicy }: Querier<Answer>,
-    orderNo: string,
-  ): Promise<Answer> {
-    const answer = await query(orderNo)
-    if (this.#polled.isOfAnother(answer)) {
-      const forMs = queryPolicy.graceMs
-      this.#deps.presenceCheck.mixedUp(settingsHash, forMs)
-      this.#deps.log.warn(
-        { accountId, orderNo, forMs },
-        'a query got the answer to another one: for this time no order counts as absent',
-      )
-    }
-    return answer
-  }
-
   /** Whether a "not found" counts: only if the same settings find orders that are known to exist. Null: none is. */
   async #checkPresence(
     order: Queried & { orderNo: string },
@@ -266,7 +248,7 @@ export class Poller<
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
       known: () => knownOrders(ledger.db, order, accountId),
-      finds: async (mchOrderNo) => outcomeOf(await this.#ask(querier, mchOrderNo)) === 'order',
+      finds: async (mchOrderNo) => outcomeOf(await querier.query(mchOrderNo)) === 'order',
     })
   }
 }

@@ -9,6 +9,7 @@ import { PresenceCheck } from '../../../gateway/presence-check.ts'
 import { fenceForLosses } from '../../../ledger/evidence/proven-losses.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
+import { mixedAnswers } from '../../../ledger/mixed-answers.ts'
 import { requireInForce } from '../../../operators/gateway-settings.ts'
 import type { AskedAccount } from '../../../operators/restore/accounts.ts'
 import { recallAnomalies } from '../../../operators/restore/anomalies.ts'
@@ -178,7 +179,9 @@ async function recoverOne(
   { options, ledger, signal }: Pick<Recovery, 'options' | 'ledger' | 'signal'>,
 ): Promise<MerchantFindings> {
   const { merchantId } = merchant
-  const connected = connectAccounts(merchant, { applies: 0, clock: systemClock })
+  const connected = connectAccounts(merchant, {
+    ...{ applies: 0, clock: systemClock, mixedUp: mixedAnswers(merchantId, ledger.db, silentLogger) },
+  })
   const presenceCheck = new PresenceCheck(systemClock)
   const asked = ({ accountId, settingsHash, queryPolicy, client }: ConnectedAccount): AskedAccount => {
     const query = (mchOrderNo: string) => client.query({ mchOrderNo })

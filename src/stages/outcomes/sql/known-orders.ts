@@ -11,8 +11,11 @@ const isKnown: Fragment = {
  */
 export type OrdersBeside = { older: string | null; newer: string | null; newest: string | null }
 
+/** `isFirst`: the account has never reported an order of another payout, also none that it has forgotten since. */
+type PayoutsBeside = OrdersBeside & { isFirst: boolean }
+
 /** Orders that an account itself has reported, from when a payout was first sent or before, from after it was last sent, and the newest. */
-export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountId: string }, OrdersBeside>`
+export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountId: string }, PayoutsBeside>`
   select
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
@@ -26,7 +29,10 @@ export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountI
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
        and k.sent_at is not null and k.payout_id <> p.payout_id
-     order by k.sent_at desc limit 1) as newest
+     order by k.sent_at desc limit 1) as newest,
+    not exists (
+      select from payouts k where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'}
+        and k.agentpay_order_id is not null and k.payout_id <> p.payout_id) as is_first
   from payouts p
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
