@@ -220,6 +220,12 @@ test('an answer to an apply or a creation with the number of another order shows
     assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
     assert.equal(timesMixedUp(), 1)
   }
+  const { client } = await clientOf(t, ({ body }, response) => {
+    response.end(signedJson({ ...answer, mchOrderNo: new URLSearchParams(body).get('mchOrderNo') }))
+  })
+  await client.apply({ ...ORDER, mchOrderNo: 'P1' }, free)
+  const merged = await client.apply({ ...ORDER, mchOrderNo: 'P2' }, free)
+  assert.equal(merged.kind === 'unknown' && merged.reason, 'other-order', 'though it names this order')
 })
 
 test('a payout and a payin may have one number: the gateway counts them apart', async (t) => {

@@ -212,8 +212,8 @@ function ownership(): (
     }
     const mchOrderNo = String(params.get('mchOrderNo'))
     const number = `${operation} ${given}`
-    const owner = fields.get('mchOrderNo') || owners.get(number)
-    if (owner && owner !== mchOrderNo) return 'not-ours'
+    const names = [fields.get('mchOrderNo'), owners.get(number)]
+    if (names.some((name) => name && name !== mchOrderNo)) return 'not-ours'
     owners.set(number, mchOrderNo)
     const [oldest] = owners.keys()
     if (owners.size > MOST_GIVEN && oldest !== undefined) owners.delete(oldest)
