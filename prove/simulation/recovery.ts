@@ -1,14 +1,11 @@
 import { encoderOf } from '../../src/app/ledger.ts'
+import { askedAccounts } from '../../src/cli/commands/recover/asked-accounts.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { DECISIONS } from '../../src/domain/decisions.ts'
-import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
 import { accountOf } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
-import { PresenceCheck } from '../../src/gateway/presence-check.ts'
 import { fenceForLosses } from '../../src/ledger/evidence/proven-losses.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
-import type { AskedAccount } from '../../src/operators/restore/accounts.ts'
 import { untilCaughtUp } from '../../src/operators/restore/catch-up.ts'
 import { onThisServer } from '../../src/operators/restore/one-server.ts'
 import { readBackPublished } from '../../src/operators/restore/read-back-published.ts'
@@ -23,7 +20,6 @@ import {
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
-import { askingAbout } from '../../src/stages/outcomes/known-orders.ts'
 import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }
@@ -97,12 +93,10 @@ export class Recovery extends Actor {
     let all = true
     for (const raised of fences) {
       const merchant = this.merchants.get(raised.merchantId) as Merchant
-      const [current, ...former] = this.connectAccounts(merchant, here.db)
-      const presenceCheck = new PresenceCheck(clock)
-      const asked = (account: ConnectedAccount) => askedAccount(merchant, account, presenceCheck, here)
+      const connected = this.connectAccounts(merchant, here.db)
       await queryOpen(raised, {
         ...{ ledger: here, decisions: DECISIONS, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
-        accounts: [asked(current), ...former.map(asked)],
+        accounts: askedAccounts(merchant.merchantId, connected, { db: here.db, clock }),
         missing: new Map(),
         onProgress: () => undefined,
       })
@@ -115,20 +109,3 @@ export class Recovery extends Actor {
 
 /** An error because the ledger was set back meanwhile. */
 const isGone = (error: unknown): boolean => error instanceof Error && error.message.endsWith(' is gone')
-
-function askedAccount(
-  { merchantId }: Merchant,
-  { accountId, settingsHash, queryPolicy, client }: ConnectedAccount,
-  presenceCheck: PresenceCheck,
-  { db }: Ledger,
-): AskedAccount {
-  const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-  return {
-    ...{ accountId, settingsHash, queryPolicy, query },
-    presenceCheck: {
-      found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
-      holds: (payoutId) =>
-        presenceCheck.holds(settingsHash, askingAbout({ merchantId, payoutId, accountId }, query, db)),
-    },
-  }
-}

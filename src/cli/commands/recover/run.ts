@@ -2,16 +2,14 @@ import type { Config } from '../../../config/config.ts'
 import type { Merchant } from '../../../config/merchants.ts'
 import { DECISIONS } from '../../../domain/decisions.ts'
 import { formatAge, formatTime } from '../../../domain/times.ts'
-import { type ConnectedAccount, connectAccounts } from '../../../gateway/accounts.ts'
+import { connectAccounts } from '../../../gateway/accounts.ts'
 import { accountOf } from '../../../gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../../gateway/dialect/dialect.ts'
-import { PresenceCheck } from '../../../gateway/presence-check.ts'
 import { fenceForLosses } from '../../../ledger/evidence/proven-losses.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
 import { mixedAnswers } from '../../../ledger/mixed-answers.ts'
 import { requireInForce } from '../../../operators/gateway-settings.ts'
-import type { AskedAccount } from '../../../operators/restore/accounts.ts'
 import { recallAnomalies } from '../../../operators/restore/anomalies.ts'
 import { untilCaughtUp } from '../../../operators/restore/catch-up.ts'
 import { earlierLedger } from '../../../operators/restore/earlier-ledger.ts'
@@ -33,12 +31,12 @@ import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { silentLogger } from '../../../platform/log.ts'
 import type { Codec } from '../../../platform/registry/codec.ts'
 import { systemClock } from '../../../platform/running/clock.ts'
-import { askingAbout } from '../../../stages/outcomes/known-orders.ts'
 import { type MerchantFindings, ONLY_IN_DATABASE, recoveryText } from '../../../views/recovery-text.ts'
 import { Bar } from '../../bar.ts'
 import { type ActReport, reportDone, reportRefused } from '../../decision.ts'
 import { inLines, note } from '../../print.ts'
 import { fencing, missingAccounts } from './accounts.ts'
+import { askedAccounts } from './asked-accounts.ts'
 import { besidesOf, besidesText, onlyFenced } from './besides.ts'
 import { endsOf, published } from './kafka.ts'
 import type { RecoverOptions } from './options.ts'
@@ -182,25 +180,6 @@ async function recoverOne(
   const connected = connectAccounts(merchant, {
     ...{ applies: 0, clock: systemClock, mixedUp: mixedAnswers(merchantId, ledger.db, silentLogger) },
   })
-  const presenceCheck = new PresenceCheck(systemClock)
-  const asked = ({ accountId, settingsHash, queryPolicy, client }: ConnectedAccount): AskedAccount => {
-    const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-    return {
-      accountId,
-      settingsHash,
-      queryPolicy,
-      query,
-      presenceCheck: {
-        found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
-        holds: (payoutId) =>
-          presenceCheck.holds(
-            settingsHash,
-            askingAbout({ merchantId, payoutId, accountId }, query, ledger.db),
-          ),
-      },
-    }
-  }
-  const [current, ...former] = connected
   const missing = await missingAccounts(merchant, ledger.db)
   const isDrawn = process.stderr.isTTY && !options.json
   const bar = new Bar(isDrawn)
@@ -210,7 +189,7 @@ async function recoverOne(
     const ending = await queryOpen(raised, {
       ledger,
       decisions: DECISIONS,
-      accounts: [asked(current), ...former.map(asked)],
+      accounts: askedAccounts(merchantId, connected, { db: ledger.db, clock: systemClock }),
       missing,
       ratePerSecond: options.rate,
       who: options,
