@@ -184,16 +184,18 @@ export abstract class Actor {
     ]
   }
 
-  #account(settings: GatewaySettings, mixedUp: (forMs: number) => Promise<void>): ConnectedAccount {
+  #account(settings: GatewaySettings, mixedUp: ReturnType<typeof mixedAnswers>): ConnectedAccount {
     const { baseUrl, mchId, key, dialect } = settings
+    const account = accountOf(settings)
     const queryPolicy = queryPolicyOf(dialect)
     const options = {
       ...{ baseUrl, mchId, key, dialect, connections: 1, clock: this.clock },
-      mixedUp: () => mixedUp(queryPolicy.graceMs),
+      mixedUp: (orderNo: string | null) =>
+        mixedUp({ baseUrl: account.baseUrl, orderNo }, queryPolicy.graceMs),
     }
     const client = createGatewayClient(options, () => this.#transport(mchId))
     const keys = callbackKeys(settings)
-    return { ...accountOf(settings), dialect, keys, client, queryPolicy }
+    return { ...account, dialect, keys, client, queryPolicy }
   }
 
   #transport(mchId: string): Transport {

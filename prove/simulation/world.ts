@@ -520,17 +520,20 @@ export class SimulatedWorld {
 
   #answer(call: Call): void {
     this.lose(call)
-    const { httpStatus, body } = this.#mixedUp(call.mchId, call.request, call.reply as SimulatedReply)
+    const { httpStatus, body } = this.#mixedUp(call, call.reply as SimulatedReply)
     call.answer({ kind: 'answered', httpStatus, body, tookMs: this.now - call.sentAt })
   }
 
   /** The answer that arrives: while the proxy is behind, that to the request before. The balance has a connection of its own. */
-  #mixedUp(mchId: string, { path }: WireRequest, reply: SimulatedReply): SimulatedReply {
+  #mixedUp({ mchId, mchOrderNo, request: { path } }: Call, reply: SimulatedReply): SimulatedReply {
     const earlier = this.behind.get(mchId)
     if (earlier === undefined || path.endsWith('/query_balance')) return reply
     this.behind.set(mchId, reply)
-    if (earlier !== null) this.tell('it is the answer to the request before')
-    return earlier ?? reply
+    if (earlier === null) return reply
+    this.tell('it is the answer to the request before')
+    // An acceptance names no order: it may give this one the number of another.
+    if (mchOrderNo !== null && path.endsWith('/agentpay/apply')) this.oracle.doubts({ mchOrderNo })
+    return earlier
   }
 
   /** The caller gets no answer; the request may still arrive. */

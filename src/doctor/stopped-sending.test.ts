@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { mixUp } from '../../test/mixed-answers.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { become } from '../domain/payout/transition.ts'
-import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/restore/restore.ts'
-import { silentLogger } from '../platform/log.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { overdue } from '../queries/sql/overdue.ts'
@@ -74,7 +73,7 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
   await decided(ledger, 'p1', (before) => ({
     change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
   }))
-  await mixedAnswers('bolt', ledger.db, silentLogger)(60_000)
+  await mixUp(ledger.db)
   const [paused, circuits, answers, review] = await findings(ledger.db)
   assert.equal(paused?.state, 'warning')
   assert.match(paused?.what ?? '', /^acme was paused by meera at \d{4}-\S+ \S+Z: audit$/)
@@ -85,7 +84,7 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
   assert.equal(answers?.state, 'warning')
   assert.match(
     answers?.what ?? '',
-    /^bolt's gateway answered about another order .*: until \d{4}-\S+ \S+Z none counts as absent$/,
+    /^https:\/\/gateway.example answered a question about order P7 of bolt with another order: until \d{4}-\S+ \S+Z no order there counts as absent$/,
   )
   assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
 })

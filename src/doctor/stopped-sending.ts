@@ -13,6 +13,7 @@ import {
   type PayinsInReview,
   payinsInReview,
 } from '../queries/sql/merchants.ts'
+import { type MixedNow, mixedNow } from '../queries/sql/mixed-now.ts'
 import { OVERDUE_COUNTED_UP_TO, type Overdue, overdue } from '../queries/sql/overdue.ts'
 import { type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
@@ -34,7 +35,7 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
   {
     name: 'answers',
     needs: ['migrations'],
-    run: async () => checkAnswers(await db.run(merchantRows, {})),
+    run: async () => checkAnswers(await db.run(mixedNow, {})),
   },
   {
     name: 'payouts in review',
@@ -186,18 +187,16 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
   )
 }
 
-function checkAnswers(merchants: readonly MerchantRow[]): Finding {
-  const mixed = merchants.flatMap(({ merchantId, answersMixedUntil: until, now }) =>
-    until !== null && now < until
-      ? [
-          `${merchantId}'s gateway answered about another order than the one asked about: until ${formatTime(until)} none counts as absent`,
-        ]
-      : [],
-  )
+function checkAnswers(mixed: readonly MixedNow[]): Finding {
   if (mixed.length === 0) return good('no gateway mixes answers up')
+  const sentences = mixed.map(({ baseUrl, merchantId, orderNo, mixedUntil }) => {
+    const asked = orderNo === null ? `the balance of ${merchantId}` : `order ${orderNo} of ${merchantId}`
+    return `${baseUrl} answered a question about ${asked} with another order: until ${formatTime(mixedUntil)} no order there counts as absent`
+  })
   return warning(
-    mixed.join('; '),
-    'look for a proxy before the gateway that shares or reuses connections, or ask the gateway what is wrong',
+    sentences.join('; '),
+    'look for a proxy before the gateway that shares or reuses connections, or ask the gateway what is wrong. If it is ' +
+      'always the same order, this ends once payoutd no longer asks about it, at its deadline at the latest',
   )
 }
 

@@ -16,7 +16,14 @@ export type ConnectedAccount = CallbackAccount &
 /** A merchant's accounts: the one in its settings, then former ones that may still have open orders. */
 export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
 
-type Connecting = { applies: number; clock: Clock; mixedUp: (forMs: number) => Promise<void> }
+/** An answer about another order than the one asked about: `orderNo` of the question, null for the balance. */
+export type MixedAnswer = { baseUrl: string; orderNo: string | null }
+
+type Connecting = {
+  applies: number
+  clock: Clock
+  mixedUp: (answer: MixedAnswer, forMs: number) => Promise<void>
+}
 
 /** Queries, the balance and payins share as many connections as applies have, plus this many. */
 const SPARE_CONNECTIONS = 16
@@ -45,13 +52,23 @@ export function connectAccounts(
 }
 
 function connect(settings: GatewaySettings, { applies, clock, mixedUp }: Connecting): ConnectedAccount {
-  const { baseUrl, mchId, key, dialect, tls } = settings
+  const { mchId, key, dialect, tls } = settings
+  const account = accountOf(settings)
+  const { baseUrl } = account
   const queryPolicy = queryPolicyOf(dialect)
-  const options = { baseUrl, mchId, key, dialect, tls, clock, mixedUp: () => mixedUp(queryPolicy.graceMs) }
+  const options = {
+    baseUrl,
+    mchId,
+    key,
+    dialect,
+    tls,
+    clock,
+    mixedUp: (orderNo: string | null) => mixedUp({ baseUrl, orderNo }, queryPolicy.graceMs),
+  }
   const open = (connections: number) => createGatewayClient({ ...options, connections })
   const others = open(applies + SPARE_CONNECTIONS)
   return {
-    ...accountOf(settings),
+    ...account,
     dialect,
     keys: callbackKeys(settings),
     client: applies === 0 ? others : withItsOwn(open(applies), others),

@@ -228,6 +228,27 @@ test('an answer to an apply or a creation with the number of another order shows
   assert.equal(merged.kind === 'unknown' && merged.reason, 'other-order', 'though it names this order')
 })
 
+test('an answer that can only be to another kind of question shows that answers are mixed up', async (t) => {
+  const balance = '{"retCode":"SUCCESS","busNo":"B1","availableAmount":4}'
+  const found = signedJson({
+    retCode: 'SUCCESS',
+    mchOrderNo: 'P1',
+    agentpayOrderId: 'AP1',
+    amount: 100,
+    status: 1,
+  })
+  for (const [answer, ask] of [
+    [found, (client: GatewayClient) => client.balance()],
+    [balance, (client: GatewayClient) => client.apply(ORDER, free)],
+    [balance, (client: GatewayClient) => client.query({ mchOrderNo: 'P1' })],
+  ] as const) {
+    const { client, timesMixedUp } = await clientOf(t, answer)
+    const heard = await ask(client)
+    assert.equal(heard.kind === 'unknown' && heard.reason, 'other-order')
+    assert.equal(timesMixedUp(), 1)
+  }
+})
+
 test('a payout and a payin may have one number: the gateway counts them apart', async (t) => {
   const { client } = await clientOf(
     t,
@@ -351,16 +372,13 @@ test('a recovery sends the gateway’s order number and the UTR', async (t) => {
 test('every operation uses every dialect: each way of signing, each place for parameters', async (t) => {
   const gateway = { dialect: DIALECT }
   const { url, seen } = await startServer(t, ({ path }, response) => {
-    const answer = {
-      retCode: 'SUCCESS',
+    const numbers = {
       ...(path.includes('orderquery') && { mchOrderNo: 'C1' }),
-      agentpayOrderId: 'AP1',
-      payOrderId: 'PI1',
-      status: 2,
-      extra: '',
+      ...{ agentpayOrderId: 'AP1', payOrderId: path.includes('neworder') ? 'PI1' : 'AP1' },
     }
-    const amounts = { amount: 5, frozenAmount: 1, availableAmount: 4, pendingAmount: 0, unsettledAmount: 0 }
-    response.end(signedJson({ ...answer, ...amounts }, gateway.dialect))
+    const amounts = { frozenAmount: 1, availableAmount: 4, pendingAmount: 0, unsettledAmount: 0 }
+    const answer = path.startsWith(DIALECT.paths.balance) ? amounts : { ...numbers, status: 2, extra: '' }
+    response.end(signedJson({ retCode: 'SUCCESS', ...answer, amount: 5 }, gateway.dialect))
   })
   for (const variant of EVERY_VARIANT) {
     for (const body of ['form', 'json', 'query'] as const) {

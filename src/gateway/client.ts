@@ -74,8 +74,8 @@ export function createGatewayClient(
     connections: number
     clock: Clock
     tls?: TlsFiles
-    /** Called, and waited for, with an answer that is about another order than the one asked about. */
-    mixedUp?: () => Promise<void>
+    /** Called, and waited for, when the answer to a question about an order, or (null) the balance, is about another order. */
+    mixedUp?: (orderNo: string | null) => Promise<void>
   },
   openTransport: typeof createTransport = createTransport,
 ): GatewayClient {
@@ -125,8 +125,11 @@ export function createGatewayClient(
     }
   }
 
-  const noted = async <Answer extends { kind: string; reason?: string }>(answer: Answer): Promise<Answer> => {
-    if (answer.kind === 'unknown' && answer.reason === 'other-order') await mixedUp?.()
+  const noted = async <Answer extends { kind: string; reason?: string }>(
+    orderNo: string | null,
+    answer: Answer,
+  ): Promise<Answer> => {
+    if (answer.kind === 'unknown' && answer.reason === 'other-order') await mixedUp?.(orderNo)
     return answer
   }
 
@@ -137,20 +140,20 @@ export function createGatewayClient(
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
       const { answer, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return noted(readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange))
+      return noted(order.mchOrderNo, readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange))
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
       const faults = faultsIn(querySchema, by)
       const { answer, exchange } = await call('payoutQuery', params, { faults })
-      return noted(readQueryAnswer(answer, by, dialect.retCodes.query, exchange))
+      return noted(numberIn(by), readQueryAnswer(answer, by, dialect.retCodes.query, exchange))
     },
 
     async balance() {
       const params = balanceParams(mchId, reqTime())
       const { answer, exchange } = await call('balance', params, { signed: 'optional' })
-      return readBalanceAnswer(answer, exchange)
+      return noted(null, readBalanceAnswer(answer, exchange))
     },
 
     async payinCreate(order, lease) {
@@ -159,7 +162,10 @@ export function createGatewayClient(
       const faults = faultsIn(payinCreateSchema, order)
       const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
       const { answer, exchange } = await call('payinCreate', params, options)
-      return noted(readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange))
+      return noted(
+        order.mchOrderNo,
+        readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange),
+      )
     },
 
     async payinQuery(by, options) {
@@ -167,7 +173,7 @@ export function createGatewayClient(
       const params = payinQueryParams(by, mchId, request.executeNotify)
       const faults = faultsIn(payinQuerySchema, request)
       const { answer, exchange } = await call('payinQuery', params, { faults })
-      return noted(readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange))
+      return noted(numberIn(by), readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange))
     },
 
     async payinRecover(recovery) {
@@ -175,6 +181,7 @@ export function createGatewayClient(
       const faults = faultsIn(payinRecoverySchema, recovery)
       const { answer, exchange } = await call('payinRecovery', params, { faults })
       return noted(
+        recovery.payOrderId,
         readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange),
       )
     },
@@ -185,6 +192,10 @@ export function createGatewayClient(
 }
 
 const always = () => true
+
+const numberIn = (
+  by: { mchOrderNo: string } | { agentpayOrderId: string } | { payOrderId: string },
+): string => Object.values(by)[0] as string
 
 /** The numbers by which requests and answers name an order, and those that the gateway gives it, each to one order only. */
 const NUMBERS = ['mchOrderNo', 'agentpayOrderId', 'payOrderId']
@@ -205,15 +216,16 @@ function ownership(): (
   const owners = new Map<string, string>()
   return (fields, params, operation) => {
     if (fields?.get('retCode') !== 'SUCCESS') return 'perhaps'
+    if (operation === 'balance') return NUMBERS.some((name) => fields.get(name)) ? 'not-ours' : 'perhaps'
+    if (fields.get('availableAmount')) return 'not-ours'
+    const named = NUMBERS.filter((name) => params.get(name) && fields.get(name))
+    if (named.some((name) => fields.get(name) !== params.get(name))) return 'not-ours'
     const given = fields.get(GIVEN[operation] ?? '')
-    if (!given) {
-      const names = NUMBERS.some((name) => params.get(name) && fields.get(name) === params.get(name))
-      return names ? 'ours' : 'perhaps'
-    }
+    if (!given) return named.length > 0 ? 'ours' : 'perhaps'
     const mchOrderNo = String(params.get('mchOrderNo'))
     const number = `${operation} ${given}`
-    const names = [fields.get('mchOrderNo'), owners.get(number)]
-    if (names.some((name) => name && name !== mchOrderNo)) return 'not-ours'
+    const owner = owners.get(number)
+    if (owner && owner !== mchOrderNo) return 'not-ours'
     owners.set(number, mchOrderNo)
     const [oldest] = owners.keys()
     if (owners.size > MOST_GIVEN && oldest !== undefined) owners.delete(oldest)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ACCOUNT, anomaliesOf, upsertMerchant } from '../../test/ledger.ts'
+import { inOrderAgain, mixUp, neverMixedUp } from '../../test/mixed-answers.ts'
 import {
   accepted,
   brokenPayins,
@@ -15,7 +16,6 @@ import {
 import { paise } from '../domain/money.ts'
 import type { PayinCreateAnswer, PayinQueryAnswer } from '../domain/payin/gateway-answers.ts'
 import { PresenceCheck } from '../gateway/presence-check.ts'
-import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
@@ -149,10 +149,13 @@ test('"not found" confirms absence only if the settings in force find a payin th
   for (let i = 0; i < 4; i++) await processAll()
   assert.deepEqual((await states())[1], ['unknown', 'timeout'])
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
-  await mixedAnswers('acme', ledger.db, silentLogger)(60_000)
+  await mixUp(ledger.db)
   for (let i = 0; i < 4; i++) await processAll()
   assert.deepEqual((await states())[1], ['unknown', 'timeout'])
-  await ledger.db.run(inOrderAgain, {})
+  await inOrderAgain(ledger.db)
+  await processAll()
+  assert.deepEqual((await states())[1], ['unknown', 'timeout'])
+  await neverMixedUp(ledger.db)
   await processAll()
   await processAll()
   assert.deepEqual(await states(), [
@@ -161,7 +164,6 @@ test('"not found" confirms absence only if the settings in force find a payin th
   ])
 })
 
-const inOrderAgain = sql<object>`update merchants set answers_mixed_until = now()`
 const refusesPaid = sql<object>`alter table payins add constraint odd check (state <> 'paid')`
 
 test('an answer that the database refuses is one anomaly, and payoutd asks about the payin again', async (t) => {

@@ -58,9 +58,9 @@ function whyOpen({ merchantId, kind, isUnused, isSilent, ending }: MerchantFindi
     case 'failed':
       return 'an error ended its recovery'
     case 'silent':
-      return 'the gateway did not answer many queries in a row, see payoutd doctor'
+      return 'many queries in a row had no answer to rely on, see payoutd doctor'
     case 'all-asked':
-      if (isSilent) return 'the gateway did not answer about all payouts'
+      if (isSilent) return 'about some payouts it had no answer to rely on, see payoutd doctor'
       return isUnused
         ? `payoutd knows no order of it for a presence check. If you know that nothing was ever sent for it, run payoutd recover --nothing-lost --merchant ${merchantId}`
         : 'one of its accounts found no order that is known to exist there, so what it did not find may exist nevertheless. payoutd doctor names such orders: ask the gateway about them. You can remove a former account that was never used from formerAccounts'

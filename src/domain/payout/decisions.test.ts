@@ -11,7 +11,7 @@ import { readBackStory } from '../restore/read-back.ts'
 import { applyEvidence } from './apply-evidence.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
-import { inconclusive, PROMISES_NOTHING, type QueryPolicy } from './next-query.ts'
+import { doubtedAnew, inconclusive, PROMISES_NOTHING, type QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
 import { shown } from './order-shown.ts'
 import { QUERY_POLICY, sentPayout } from './payout.fixture.ts'
@@ -1195,6 +1195,16 @@ describe('a callback or a query result', () => {
     moved(settled(given('review', { deadline: NOW + 1 }), report('processing')), 'processing')
     moved(settled(given('unknown', { deadline: NOW }), report('processing')), 'processing')
   })
+})
+
+test('what was counted before answers were mixed up counts no more, and the grace begins anew', () => {
+  const doubted = given('unknown', { unknownSince: NOW, notFoundCount: 1 })
+  const { graceMs } = POLICY
+  for (const before of [null, NOW, NOW + graceMs])
+    assert.deepEqual(doubtedAnew(doubted, before, POLICY), doubted)
+  const anew = doubtedAnew(doubted, NOW + graceMs + 1, POLICY)
+  assert.deepEqual([anew.unknownSince, anew.notFoundCount], [NOW + 1, 0])
+  assert.deepEqual(doubtedAnew({ ...anew, notFoundCount: 1 }, NOW + graceMs + 1, POLICY).notFoundCount, 1)
 })
 
 describe('a "not found"', () => {

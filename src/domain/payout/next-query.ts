@@ -73,6 +73,21 @@ export function answered(payout: Payout, { askedAt, counts }: CountedAnswer): Pa
   return isAnswer && mayWait(payout) && payout.dueAt === payout.deadline ? { ...payout, ready: true } : payout
 }
 
+/**
+ * The same payout, or payin, with doubts that begin anew if answers were mixed up until some time after they began: what counted
+ * before may have been about another order.
+ */
+export const doubtedAnew = <Of extends { unknownSince: Instant | null; notFoundCount: number }>(
+  of: Of,
+  mixedUntil: Instant | null,
+  { graceMs }: QueryPolicy,
+): Of => {
+  const since = (mixedUntil ?? Number.NEGATIVE_INFINITY) - graceMs
+  return of.unknownSince !== null && of.unknownSince < since
+    ? { ...of, unknownSince: since, notFoundCount: 0 }
+    : of
+}
+
 /** When payoutd asked, and whether the answer may lead to anything. */
 type CountedAnswer = { askedAt: Instant; counts: boolean }
 

@@ -90,7 +90,7 @@ test('a voucher is kept as it came, and the signature covers it as it came', () 
 
 test('a report about another payin, or about none, says nothing', () => {
   assert.equal(inShort(answered(signedJson({ ...paid, mchOrderNo: 'C2' }))), 'unknown other-order')
-  assert.equal(inShort(answered(signedJson({ ...paid, mchOrderNo: null }))), 'unknown other-order')
+  assert.equal(inShort(answered(signedJson({ ...paid, mchOrderNo: null }))), 'unknown no-order-id')
   assert.equal(inShort(answered(signedJson(paid)), { payOrderId: 'PI2' }), 'unknown other-order')
 })
 

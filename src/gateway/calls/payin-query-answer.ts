@@ -28,8 +28,9 @@ export function readPayinQueryAnswer(
 }
 
 function readKnown(report: PayinReport, by: PayinQueryBy): PayinQueryAnswer {
-  const named = 'payOrderId' in by ? report.payOrderId === by.payOrderId : report.mchOrderNo === by.mchOrderNo
-  return named
-    ? { kind: 'known', report }
-    : { kind: 'unknown', reason: 'other-order', exchange: report.exchange }
+  const [asked, named] =
+    'payOrderId' in by ? [by.payOrderId, report.payOrderId] : [by.mchOrderNo, report.mchOrderNo]
+  if (named === asked) return { kind: 'known', report }
+  const reason = named ? 'other-order' : 'no-order-id'
+  return { kind: 'unknown', reason, exchange: report.exchange }
 }

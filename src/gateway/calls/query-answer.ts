@@ -30,9 +30,9 @@ export function readQueryAnswer(
 }
 
 function readFound(report: OrderReport, by: QueryBy): QueryAnswer {
-  const named =
-    'mchOrderNo' in by ? report.mchOrderNo === by.mchOrderNo : report.agentpayOrderId === by.agentpayOrderId
-  return named
-    ? { kind: 'found', report }
-    : { kind: 'unknown', reason: 'other-order', exchange: report.exchange }
+  const [asked, named] =
+    'mchOrderNo' in by ? [by.mchOrderNo, report.mchOrderNo] : [by.agentpayOrderId, report.agentpayOrderId]
+  if (named === asked) return { kind: 'found', report }
+  const reason = named ? 'other-order' : 'no-order-id'
+  return { kind: 'unknown', reason, exchange: report.exchange }
 }

@@ -336,7 +336,6 @@ create table merchants (
   -- The next payout where the balance does not cover it, and since when. It may have moved since.
   short_payout_id text,
   short_since timestamptz,
-  answers_mixed_until timestamptz,               -- an answer was about another order: before this no "not found" counts
   -- The pace of sending (stages/dispatch/merchant-gate.ts).
   rate_next timestamptz,                         -- when the next apply may leave under the rate budget
   warm_up integer not null default 0,            -- good answers since the canary began
@@ -375,6 +374,15 @@ create table gateway_settings (
   dialect_name text not null,             -- as the settings call it
   first_seen timestamptz not null default now(),
   primary key (merchant_id, settings_hash)
+);
+
+-- Gateways that mix answers up, or proxies before them: an answer was about another order than the one asked about. Before
+-- mixed_until no "not found" of theirs counts.
+create table mixed_answers (
+  base_url text primary key,              -- as gateway_settings.base_url
+  mixed_until timestamptz not null,
+  merchant_id text not null,              -- who asked, the latest time
+  order_no text                           -- about which order; null: about the balance
 );
 
 -- ## Callbacks
@@ -615,6 +623,7 @@ create table recovered_payouts (
   sent boolean not null default false,    -- it was published that it was sent, and not that it was not
   round integer not null default 0,
   not_found_count integer not null default 0,   -- in a row that counted
+  not_found_since timestamptz,            -- the first of these
   found text,                             -- what it came to (operators/restore/sql/list.ts); null: still to be asked
   -- What proves a published end that the database lost, and whose result is in no topic, and when that end happened: it is published
   -- once the gateway was asked. Null: there is none.

@@ -1,9 +1,12 @@
 import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** `answersMixedUntil`: until when no "not found" counts, because an answer was about another order. Null: none ever was. */
+/** `answersMixedUntil`: until when no "not found" counts, because a gateway of the merchant mixed answers up. Null: none ever did. */
 export type InForce = { merchantId: string; settingsHash: string; answersMixedUntil: Instant | null }
 
 /** The hash of the gateway settings in force of each merchant. The result lacks merchants that never had any. */
 export const settingsInForce = sql<{ merchantIds: string[] }, InForce>`
-  select merchant_id, settings_hash, answers_mixed_until from merchants where merchant_id = any(${'merchantIds'}) and settings_hash <> ''`
+  select m.merchant_id, m.settings_hash,
+    (select max(x.mixed_until) from mixed_answers x join gateway_settings s on s.base_url = x.base_url
+     where s.merchant_id = m.merchant_id) as answers_mixed_until
+  from merchants m where m.merchant_id = any(${'merchantIds'}) and m.settings_hash <> ''`

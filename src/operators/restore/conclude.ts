@@ -2,6 +2,7 @@ import { awaitsRefusal } from '../../domain/commands/refused.ts'
 import type { Decisions } from '../../domain/decisions.ts'
 import type { Exchange } from '../../domain/evidence.ts'
 import { payoutKey } from '../../domain/identifiers.ts'
+import type { Instant } from '../../domain/instant.ts'
 import { words } from '../../domain/mask.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
@@ -45,11 +46,13 @@ export async function conclude(
   const { ledger } = deps
   return ledger.db.transaction('settle recovered', async (tx) => {
     const inForce = await demandSettings(tx, fence, deps)
-    if (said.kind !== 'alive' && tx.now < (inForce?.answersMixedUntil ?? tx.now)) return 'not-yet'
+    const mixedUntil = inForce?.answersMixedUntil ?? null
+    if (said.kind !== 'alive' && mixedUntil !== null && tx.now < mixedUntil) return 'silent'
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)
     const where = whereabouts(payout, deps)
-    if (said.kind === 'absent') return concludeAbsence(tx, payout, said.exchange, where, fence, ledger)
+    if (said.kind === 'absent')
+      return concludeAbsence(tx, payout, said.exchange, where, { ...fence, mixedUntil }, ledger)
     const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`
     const { decisions, after, sent } = applyReportsAfterRestore(
       payout,
@@ -96,13 +99,15 @@ async function concludeAbsence(
   payout: Payout,
   exchange: Exchange,
   where: Whereabouts,
-  { round }: Fence,
+  { round, mixedUntil }: Fence & { mixedUntil: Instant | null },
   ledger: Ledger,
 ): Promise<QueryResult> {
   const { merchantId, payoutId } = payout
   const { confirmations } = where.queryPolicy
   const found = foundAbsent(payout, where)
-  const [kept] = await tx.run(keepAbsence, { merchantId, payoutId, round, confirmations, found })
+  const [kept] = await tx.run(keepAbsence, {
+    ...{ merchantId, payoutId, round, confirmations, found, mixedUntil },
+  })
   if (!kept?.believed) return 'not-yet'
   await tellResult(tx, payout, ledger)
   await storeDecisions(tx, ledger, await absent(tx, payout, exchange, where, kept.sent))

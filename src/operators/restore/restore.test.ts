@@ -9,6 +9,7 @@ import {
   setBalance,
   upsertMerchant,
 } from '../../../test/ledger.ts'
+import { inOrderAgain, mixUp } from '../../../test/mixed-answers.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import { recoveryDeps } from '../../../test/recovery-deps.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -21,7 +22,6 @@ import { become, change } from '../../domain/payout/transition.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
-import { mixedAnswers } from '../../ledger/mixed-answers.ts'
 import { raiseFence } from '../../ledger/sql/fence.ts'
 import { fenceAll, noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -63,7 +63,6 @@ const sameRound = sql<object>`update merchants set recovery_round = 0`
 const fencedBefore = sql<object>`
   update merchants set recovering_since = now() - interval '10 minutes', recovery_began = null`
 const begunBefore = sql<object>`update merchants set recovery_began = now() - interval '10 minutes'`
-const inOrderAgain = sql<object>`update merchants set answers_mixed_until = now()`
 const takenDown = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 const whenBegun = sql<object, { began: number }>`select recovery_began as began from merchants`
@@ -214,9 +213,9 @@ describe('"not found"', () => {
     await accept('paid', 'waits')
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
     await payUnknown('paid')
-    await mixedAnswers('acme', db, silentLogger)(60_000)
+    await mixUp(db)
     assert.deepEqual((await recover()).counts, { paid: 1, untold: 1 })
-    await ledger.db.run(inOrderAgain, {})
+    await inOrderAgain(ledger.db)
     assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })
   })
 

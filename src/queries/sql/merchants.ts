@@ -24,8 +24,6 @@ export type MerchantRow = Fees & {
   circuitOpenUntil: Instant | null
   circuitReason: string | null
   isCircuitOpen: boolean
-  /** Until when no "not found" counts, because an answer was about another order. Null: none ever was. */
-  answersMixedUntil: Instant | null
   now: Instant
 } & (Pause | NoPause) &
   (Recovering | NotRecovering)
@@ -48,7 +46,7 @@ export const isCircuitOpen: Fragment = {
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
     snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until,
-    circuit_reason, ${isCircuitOpen} as is_circuit_open, answers_mixed_until, recovering_since, recovering_by, recovering_reason, now() as now
+    circuit_reason, ${isCircuitOpen} as is_circuit_open, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants m order by merchant_id`
 
 export const inReview = sql<object, { merchantId: string; count: number }>`

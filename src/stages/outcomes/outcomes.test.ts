@@ -15,6 +15,7 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
+import { inOrderAgain, mixUp, neverMixedUp } from '../../../test/mixed-answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
@@ -24,7 +25,6 @@ import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
 import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
-import { mixedAnswers } from '../../ledger/mixed-answers.ts'
 import { recoveringMerchants } from '../../ledger/sql/fenced-merchants.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
@@ -75,7 +75,6 @@ const questions = sql<object, { state: string; queries: number; waitMs: number }
 /** payoutd asks about everything in an hour, and last asked `askedSecondsAgo`. */
 const waitLong = sql<{ askedSecondsAgo: number }>`
   update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
-const inOrderAgain = sql<object>`update merchants set answers_mixed_until = now()`
 const refusedBesideReview = sql<{ review: string }>`
   update payouts set state = case when payout_id = ${'review'} then 'review' else 'unknown' end,
     reason = case when payout_id = ${'review'} then 'expired' else 'refused' end,
@@ -596,12 +595,16 @@ describe('the poller', () => {
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
     await accept(control)
-    await mixedAnswers('acme', ledger.db, silentLogger)(60_000)
-    for (let i = 0; i < 6; i++) await processAll()
     const states = async () => (await payoutsOf(ledger)).map(({ state }) => state)
-    assert.deepEqual(await states(), ['unknown', 'processing'])
-    await ledger.db.run(inOrderAgain, {})
     for (let i = 0; i < 2; i++) await processAll()
+    await mixUp(ledger.db)
+    for (let i = 0; i < 4; i++) await processAll()
+    assert.deepEqual(await states(), ['unknown', 'processing'])
+    await inOrderAgain(ledger.db)
+    await processAll()
+    assert.deepEqual(await states(), ['unknown', 'processing'], 'what was counted before does not count')
+    await neverMixedUp(ledger.db)
+    await processAll()
     assert.deepEqual(await states(), ['queued', 'processing'])
   })
 

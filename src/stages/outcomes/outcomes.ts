@@ -4,7 +4,13 @@ import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { mayShowOrder, reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
-import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
+import {
+  doubtedAnew,
+  inconclusive,
+  isAskedAbout,
+  nextQueryAt,
+  type QueryPolicy,
+} from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
 import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
@@ -76,7 +82,8 @@ export async function applyEvidenceBatch(
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
         const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
-        const decided = decide(each, payouts.get(key), deps.decisions, queryPolicy, attemptsAt, tx.now)
+        const payout = sinceMixed(each, payouts.get(key), inForce)
+        const decided = decide(each, payout, deps.decisions, queryPolicy, attemptsAt, tx.now)
         const isFenced = fenced.has(each.merchantId)
         const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
         if ('change' in decision) payouts.set(key, decision.change.after)
@@ -131,6 +138,17 @@ function queryPolicyFor(
   return mayConclude(evidence, inForce.get(merchantId))
     ? evidence.queryPolicy
     : inconclusive(evidence.queryPolicy)
+}
+
+/** What was counted before answers were mixed up does not count. */
+function sinceMixed(
+  evidence: PayoutEvidence,
+  payout: Payout | undefined,
+  inForce: ReadonlyMap<string, InForce>,
+): Payout | undefined {
+  if (!payout || evidence.source === 'CALLBACK') return payout
+  const mixedUntil = inForce.get(evidence.merchantId)?.answersMixedUntil ?? null
+  return doubtedAnew(payout, mixedUntil, evidence.queryPolicy)
 }
 
 /** The same evidence without the parts that are only stored for people to read. */

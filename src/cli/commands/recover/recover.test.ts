@@ -95,7 +95,7 @@ test('a gateway that does not answer leaves the merchant fenced, with exit code 
   assert.equal(code, 1)
   assert.match(
     stdout,
-    /^acme stays fenced: the gateway did not answer about all payouts; run payoutd recover --merchant acme to continue\n {2}1 not/,
+    /^acme stays fenced: about some payouts it had no answer to rely on, see payoutd doctor; run payoutd recover --merchant acme to continue\n {2}1 not/,
   )
   assert.match((await payoutd(['merchants'], env)).stdout, /acme +recovering/)
   await fetch(faults, { method: 'DELETE' })

@@ -1,4 +1,5 @@
 import type { Fault } from '../../../domain/fault.ts'
+import type { Instant } from '../../../domain/instant.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
 import type { State } from '../../../domain/payout/states.ts'
 import { isOpen, payoutColumns } from '../../../ledger/sql/columns.ts'
@@ -16,9 +17,6 @@ type Round = ListedMerchant & { round: number }
 
 /** The finding of an answer that still counts. */
 const foundNow: Fragment = { fragment: 'case when r.round = m.recovery_round then r.found end' }
-const absencesNow: Fragment = {
-  fragment: '(case when r.round = m.recovery_round then r.not_found_count else 0 end + 1)',
-}
 const listed: Fragment = {
   fragment: 'recovered_payouts r join merchants m on m.merchant_id = r.merchant_id',
 }
@@ -69,19 +67,27 @@ export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding 
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * Counts a "not found"; after so many it is believed. No row: the list was made anew meanwhile. `sent`: what was published, or
+ * Counts a "not found"; after so many, in this round and since answers were last mixed up, it is believed. No row: the list was made anew meanwhile. `sent`: what was published, or
  * evidence of it, shows an attempt that the ledger lost.
  */
 export const keepAbsence = sql<
-  Round & { payoutId: string; confirmations: number; found: RecoveryFinding },
+  Round & { payoutId: string; confirmations: number; found: RecoveryFinding; mixedUntil: Instant | null },
   { believed: boolean; sent: boolean }
 >`
+  with earlier as (
+    select case when r.round = m.recovery_round
+                  and coalesce(r.not_found_since >= to_timestamp(${'mixedUntil'}::float8 / 1000), true)
+                then r.not_found_count else 0 end as counted
+    from ${listed}
+    where r.merchant_id = ${'merchantId'} and r.payout_id = ${'payoutId'} and m.recovery_round = ${'round'}
+    for update of r
+  )
   update recovered_payouts r
-  set round = ${'round'}, not_found_count = ${absencesNow},
-      found = case when ${absencesNow} >= ${'confirmations'} then ${'found'} end
-  from merchants m
-  where m.merchant_id = ${'merchantId'} and m.recovery_round = ${'round'}
-    and r.merchant_id = m.merchant_id and r.payout_id = ${'payoutId'}
+  set round = ${'round'}, not_found_count = e.counted + 1,
+      not_found_since = case when e.counted = 0 then now() else r.not_found_since end,
+      found = case when e.counted + 1 >= ${'confirmations'} then ${'found'} end
+  from earlier e
+  where r.merchant_id = ${'merchantId'} and r.payout_id = ${'payoutId'}
   returning r.found is not null as believed,
     r.sent or exists (
       select from anomalies a
