@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts'
 import { Heartbeats } from '../running/heartbeats.ts'
 import { pause, waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { DamagedBatches } from './damaged-batches.ts'
 import type { BatchMessage } from './kafkajs/record-batch.ts'
 import { ExpectedOffsets, isLost, type Log, type Standing } from './offsets.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
@@ -88,6 +89,9 @@ const GROUP_IS_SHARED =
  */
 const aheadBy = (): number => Date.now() - performance.now()
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
+/** How KafkaJS names the offset from which a batch was fetched. */
+const fetchedFrom = (batch: EachBatchPayload['batch']): bigint =>
+  BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset)
 const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
 /** The life of one KafkaJS consumer: from connecting until it is stopped or crashes. */
@@ -112,6 +116,7 @@ export class ConsumerSession {
   readonly #left = new Set<Promise<void>>()
   readonly #fewAtOnce: LimitFunction
   readonly #failures = new Map<string, number>()
+  readonly #damaged = new DamagedBatches()
   /** How long batches, and positions, of all partitions together have only failed. */
   readonly #outcomes = new Heartbeats()
   /** By partition: the offset that Kafka does not have yet. */
@@ -341,7 +346,7 @@ export class ConsumerSession {
     const key = keyOf(batch)
     const next = this.#places.next(key)
     if (next === undefined) return
-    const fetched = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset)
+    const fetched = fetchedFrom(batch)
     if (!this.#places.admits(key, fetched)) {
       this.#options.log.debug(
         { ...place(batch), expected: String(next), fetched: String(fetched) },
@@ -396,6 +401,7 @@ export class ConsumerSession {
         throw new Error(`topic ${at.topic} was deleted and made again`)
       }
       await this.#demandSameLog(at, stored, raw[0]?.leaderEpoch)
+      this.#damaged.demandIntact(keyOf(at), fetchedFrom(batch), messages)
       if (nextOffset > BigInt(batch.highWatermark)) {
         throw new Error(
           `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,

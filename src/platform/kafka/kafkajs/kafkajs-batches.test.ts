@@ -3,9 +3,10 @@ import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { readAllBatches } from './kafkajs-batches.ts'
 import { LIBRDKAFKA } from './record-batch.fixture.ts'
+import type { BatchMessage } from './record-batch.ts'
 
 type Fetched = { buffer: Buffer; offset: number }
-type Decode = (fetched: Fetched) => Promise<{ records: unknown[] }>
+type Decode = (fetched: Fetched) => Promise<{ records: BatchMessage[] }>
 
 readAllBatches()
 const decode = createRequire(import.meta.url)('kafkajs/src/protocol/recordBatch/v0/decoder.js') as Decode
@@ -43,3 +44,46 @@ for (const [ms, read] of [
     })
     assert.deepEqual(await readFetch(), read)
   })
+
+/** All bits that the checksum covers, and its own. */
+const FIRST_CHECKED = 17
+
+test('of a batch in which any one bit turned nothing is read, whatever compresses it', async () => {
+  for (const base64 of Object.values(LIBRDKAFKA)) {
+    const intact = Buffer.from(base64, 'base64')
+    for (let bit = FIRST_CHECKED * 8; bit < intact.length * 8; bit++) {
+      const buffer = Buffer.from(intact)
+      const at = Math.floor(bit / 8)
+      buffer.writeUInt8(buffer.readUInt8(at) ^ (1 << (bit % 8)), at)
+      const { records } = await decode({ buffer, offset: 0 })
+      assert.deepEqual(
+        records.map(({ isDamaged, isControlRecord, value }) => [isDamaged, isControlRecord, value]),
+        [[true, false, null]],
+      )
+    }
+  }
+})
+
+test('a length or a last offset that turned leads neither out of the batch nor back', async () => {
+  for (const [at, value] of [
+    [8, -1],
+    [8, 0],
+    [8, -2_000_000_000],
+    [23, -5],
+  ] as const) {
+    const buffer = Buffer.from(batch)
+    buffer.writeInt32BE(value, at)
+    const { records } = await decode({ buffer, offset: 0 })
+    assert.deepEqual(
+      records.map(({ offset, isDamaged }) => [offset, isDamaged]),
+      [[at === 23 ? '0' : '19', true]],
+    )
+  }
+})
+
+test('a damaged batch comes alone: what stands before it comes first, and what follows waits for another fetch', async () => {
+  const damaged = Buffer.from(batch)
+  damaged.writeUInt8(damaged.readUInt8(100) ^ 1, 100)
+  assert.equal(await readAll({ buffer: Buffer.concat([batch, damaged, batch]), offset: 0 }), 20)
+  assert.equal(await readAll({ buffer: Buffer.concat([damaged, batch]), offset: 0 }), 1)
+})

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
 import { ExpectedFailure } from '../../expected-failure.ts'
-import { type BatchMessage, LIMITS, readRecordBatch } from './record-batch.ts'
+import { isIntact } from './checksum.ts'
+import { type BatchMessage, damagedBatch, LIMITS, readRecordBatch } from './record-batch.ts'
 
 /** KafkaJS's reader of one partition's part of a fetch: some batches, the last of which may be cut off. */
 type FetchedBatches = { buffer: Buffer; offset: number }
@@ -11,7 +12,7 @@ const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 /** Offset and length come before what the length counts. */
 const BEFORE = 12
 
-/** How many bytes of a partition's part have been unpacked. */
+/** How many bytes of a partition's part have been unpacked. Infinity: nothing more of it may be. */
 const unpacked = new WeakMap<FetchedBatches, number>()
 /** How many ms it took to unpack what a fetch brought, whose parts share its memory. */
 const spentMs = new WeakMap<ArrayBufferLike, number>()
@@ -39,9 +40,16 @@ async function nextBatch(fetched: FetchedBatches): Promise<{ records: BatchMessa
   // The next fetch returns what is left out here: of each partition one batch is read, and more only within both limits.
   const isEnough = before !== undefined && (before > LIMITS.bytes || spent > LONGEST_MS)
   if (end > buffer.length || isEnough) throw partial()
-  fetched.offset = end
   const began = performance.now()
-  const records = await readRecordBatch(buffer.subarray(offset, end))
+  const batch = buffer.subarray(offset, end)
+  if (!isIntact(batch)) {
+    // It always comes alone, so that it is fetched again without what stands before it, and nothing behind it is skipped.
+    if (before !== undefined) throw partial()
+    unpacked.set(fetched, Number.POSITIVE_INFINITY)
+    return { records: [damagedBatch(buffer.subarray(offset))] }
+  }
+  fetched.offset = end
+  const records = await readRecordBatch(batch)
   spentMs.set(buffer.buffer, spent + performance.now() - began)
   unpacked.set(fetched, (before ?? 0) + sizeOf(records))
   return { records }

@@ -24,6 +24,8 @@ export type BatchMessage = KafkaMessage & {
   batchContext: { producerId: string; inTransaction: boolean }
   /** Why `value` is not what the producer wrote. */
   unreadable?: Unreadable | undefined
+  /** It stands for a batch with a wrong checksum, which another fetch may bring intact. */
+  isDamaged?: boolean
 }
 
 /**
@@ -58,6 +60,23 @@ export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
     const detail = `a batch (${compression}) of the offsets ${first} to ${last} cannot be read: ${why}`
     const unreadable = { reason: 'unreadable-batch' as const, detail }
     return [{ ...message(context, last, context.maxTimestamp), unreadable }]
+  }
+}
+
+/**
+ * The message that stands for a batch with a wrong checksum. Its offset is the last that the header names, by which the broker
+ * finds batches, too; nothing else of the batch is used.
+ */
+export function damagedBatch(batch: Buffer): BatchMessage {
+  const first = batch.readBigInt64BE(0)
+  const last = first + BigInt(Math.max(0, batch.readInt32BE(23)))
+  const detail = `a batch of the offsets ${first} to ${last} is damaged: its checksum was wrong each time it was fetched`
+  return {
+    ...{ offset: last.toString(), timestamp: '0', attributes: 0, key: null, value: null, headers: {} },
+    ...{ isControlRecord: false, leaderEpoch: null },
+    batchContext: { producerId: '-1', inTransaction: false },
+    unreadable: { reason: 'unreadable-batch', detail },
+    isDamaged: true,
   }
 }
 
