@@ -20,8 +20,11 @@ export interface Publisher {
   close(): Promise<void>
 }
 
-/** Kafka's error names that blame a message, not Kafka. */
-const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'CORRUPT_MESSAGE'])
+/**
+ * Kafka's error names that blame a message, not Kafka. CORRUPT_MESSAGE is none: a bit that turns on the way causes it, and
+ * the next try succeeds.
+ */
+const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'])
 
 export type MessageRefusal = { record: OutgoingRecord; reason: string }
 

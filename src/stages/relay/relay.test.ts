@@ -10,6 +10,7 @@ import { kafka, makeTopic, newTopic, unique } from '../../platform/kafka/kafka.f
 import { createPublisher, Publishers, RefusedByKafka } from '../../platform/kafka/producer.ts'
 import { readTopic } from '../../platform/kafka/read-topic.ts'
 import type { OutgoingRecord } from '../../platform/kafka/records.ts'
+import { turningWire } from '../../platform/kafka/turned-bit.fixture.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import {
@@ -361,6 +362,24 @@ test('a message that Kafka refuses is put aside and logged, and stops neither it
   }
   await relay.turn(0)
   assert.equal(lines.length, 2)
+})
+
+test('a bit that turns on the way to Kafka puts no message aside: the message is sent again', async (t) => {
+  const { db } = (await testLedger(t)).ledger
+  const topic = await newTopic()
+  const { connection, turned } = await turningWire(t, { content: 'paid 5000', way: 'to Kafka', times: 1 })
+  const publisher = createPublisher('test', connection, silentLogger)
+  t.after(() => publisher.close())
+  const relay = relayOf(db, (records) => publisher.publish(records))
+  const row = message(topic, 'acme:p1', Buffer.from('paid 5000'))
+  await db.transaction('test', (tx) => storeOutbox(tx, [row]))
+  await untilPublished(db, relay)
+  assert.equal(turned(), 1)
+  assert.deepEqual(await db.run(aside, {}), [])
+  const seen: string[] = []
+  const onRecord = ({ value }: { value: Buffer | null }) => void seen.push(String(value))
+  await readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
+  assert.deepEqual(seen, ['paid 5000'])
 })
 
 test('messages of one request that Kafka refuses are put aside in one statement, however many they are', async (t) => {
