@@ -2,6 +2,7 @@ import type { Config } from '../../../config/config.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
 import type { ReadBackDeps } from '../../../operators/restore/read-back-published.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { connectAdmin } from '../../../platform/kafka/admin.ts'
 import { readTopic } from '../../../platform/kafka/read-topic.ts'
 import type { TopicRecord } from '../../../platform/kafka/records.ts'
@@ -12,7 +13,10 @@ import type { RecoverOptions } from './options.ts'
 
 const MOST_NAMED = 10
 
-/** Until Kafka answers, the log says why it does not. Names and leaves out what is no message of payoutd by its first bytes. */
+/**
+ * Until Kafka answers, the log says why it does not. Names and leaves out what is no message of payoutd by its first bytes; reading
+ * ends at a batch that cannot be read.
+ */
 export function published(
   ledger: Ledger,
   codec: Codec,
@@ -26,10 +30,17 @@ export function published(
     async readTopic(topic, onRecord) {
       let left = 0
       const passOn = async (record: TopicRecord) => {
-        const { partition, offset, value } = record
+        const { partition, offset, value, unreadable } = record
         const place = `${topic}/${partition}/${offset}`
-        if (!leaveOut.includes(place) && (value === null || isAvro(value))) return onRecord(record)
-        if (++left <= MOST_NAMED) note(`${place}: left out, because payoutd did not write it`)
+        const isNamed = leaveOut.includes(place)
+        if (unreadable && !isNamed)
+          throw new ExpectedFailure(
+            `${place}: ${unreadable.detail}. It may hold what the ledger has lost: give Kafka back an intact copy of it; if there is ` +
+              `none, run the command again with --leave-out ${place}`,
+          )
+        if (!isNamed && (value === null || isAvro(value))) return onRecord(record)
+        if (++left <= MOST_NAMED)
+          note(`${place}: left out, because ${unreadable ? 'it is damaged' : 'payoutd did not write it'}`)
       }
       await readTopic({ connection: kafka, topic, onRecord: passOn, signal, log })
       if (left > MOST_NAMED) note(`${topic}: ${left} messages left out in all`)
