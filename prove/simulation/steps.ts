@@ -495,7 +495,8 @@ async function release(world: SimulatedWorld, on: number): Promise<void> {
   if (!payout) return
   const { merchantId, payoutId } = payout
   world.tell(`a person releases ${payoutId}`)
-  const request = { merchantId, payoutIds: [payoutId], ...BY, reason: 'two months', shown: null }
+  const asked = { merchantId, payoutIds: [payoutId], ...BY, reason: 'two months' }
+  const request = { ...asked, payPeriod: 'month', known: null, shown: null } as const
   await releasePayouts(request, await world.personsLedger())
   world.stir()
 }

@@ -23,7 +23,10 @@ test('payoutd records each act once, with what it changed and without bank detai
   await accepted(ledger, config, [command('p-1')])
   await accepted(ledger, config, [command('p-2', { batchId: 'again' })], { holdDuplicates: true })
   await accepted(ledger, config, [command('p-3', { amount: paise(100n) })])
-  const released = await releasePayouts({ ...OF_ACME, payoutIds: ['p-2'], shown: null }, ledger)
+  const released = await releasePayouts(
+    { ...OF_ACME, payoutIds: ['p-2'], payPeriod: 'month', known: null, shown: null },
+    ledger,
+  )
   assert.equal(released[0]?.kind, 'queued')
   for (let i = 0; i < 2; i++) await cancelPayouts({ ...OF_ACME, payoutIds: ['p-1', 'p-9'] }, ledger)
   await decided(ledger, 'p-3', submit)

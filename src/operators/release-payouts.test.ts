@@ -9,6 +9,7 @@ import { HOLD_REASONS, type HoldReason } from '../domain/commands/holds.ts'
 import { words } from '../domain/mask.ts'
 import { paise } from '../domain/money.ts'
 import { cancel } from '../domain/payout/cancel.ts'
+import type { Decision, Payout } from '../domain/payout/payout.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
@@ -29,6 +30,8 @@ const request = (...payoutIds: string[]) => ({
   payoutIds,
   by: 'asha',
   reason: 'two salaries',
+  payPeriod: 'month' as const,
+  known: null,
   shown: null,
 })
 
@@ -300,4 +303,118 @@ test('an operator who is asked to release a payout sees what the gateway reports
     anomaly(payout, 'CALLBACK', 'contradiction', paidAfterAll, null),
   )
   assert.match(await shown(), /salary-1 of batch november \(failed, yet the gateway has said otherwise, see /)
+})
+
+/** `salary-1` was cancelled after `again-1` and `again-2` had been held as its duplicates, each in a batch of its own. */
+async function heldTwice(t: TestContext) {
+  const opened = await held(t)
+  await opened.take(command('again-2', { batchId: 'november-3' }))
+  await decided(opened.ledger, 'salary-1', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'the wrong file' })),
+  )
+  return opened
+}
+
+const pay = (before: Payout): Decision => ({
+  change: { before, after: become(before, 'paid', {}), source: 'APPLY', exchange: null },
+})
+
+test('a release names every other payout that pays the same by now, not only the one that the hold names', async (t) => {
+  const { ledger, take } = await heldTwice(t)
+  await releasePayouts(request('again-1'), ledger)
+  await decided(ledger, 'again-1', submit)
+  await decided(ledger, 'again-1', pay)
+  await take(command('again-3', { batchId: 'november-4' }), command('other', { amount: paise(100n) }))
+  const outcomes = await previewRelease(request('again-2'), ledger.db)
+  assert.match(
+    releaseText(outcomes, 'would be'),
+    /^payout again-2 would be queued; it was held because payout salary-1 of batch november \(cancelled\) of [^;]+; by now payout again-1 of batch november-2 \(paid\) and payout again-3 of batch november-4 \(held \(duplicate\)\) pay the same amount to the same beneficiary$/,
+  )
+  const [only] = await releasePayouts({ ...request('again-2'), shown: outcomes }, ledger)
+  assert.equal(only?.kind, 'queued')
+})
+
+test('payouts that one command releases are named to each other', async (t) => {
+  const { ledger } = await heldTwice(t)
+  const both = request('again-1', 'again-2')
+  const shown = await previewRelease(both, ledger.db)
+  const [first, second] = releaseText(shown, 'would be').split('\n')
+  assert.match(
+    first ?? '',
+    /; by now payout again-2 of batch november-3 \(held \(duplicate\), and released by this command too\) pays the same/,
+  )
+  assert.match(
+    second ?? '',
+    /; by now payout again-1 of batch november-2 \(held \(duplicate\), and released by/,
+  )
+  const released = await releasePayouts({ ...both, shown }, ledger)
+  assert.deepEqual(
+    released.map(({ kind }) => kind),
+    ['queued', 'queued'],
+  )
+})
+
+test('a release that a person agreed to is whole, though its first part is released before the rest', async (t) => {
+  const { ledger } = await heldTwice(t)
+  const both = request('again-1', 'again-2')
+  const shown = await previewRelease(both, ledger.db)
+  await releasePayouts({ ...both, payoutIds: ['again-1'], shown }, ledger)
+  const [rest] = await releasePayouts({ ...both, payoutIds: ['again-2'], shown }, ledger)
+  assert.equal(rest?.kind, 'queued')
+})
+
+test('a payout that pays the same and was released after the question is no part of the answer', async (t) => {
+  const { ledger } = await heldTwice(t)
+  const shown = await previewRelease(request('again-2'), ledger.db)
+  await releasePayouts(request('again-1'), ledger)
+  const moved = await releasePayouts({ ...request('again-2'), shown }, ledger)
+  assert.deepEqual(moved, [{ payoutId: 'again-2', kind: 'moved' }])
+})
+
+test('of two releases of the same moment one sees the other', async (t) => {
+  const { ledger } = await heldTwice(t)
+  const agreed = await Promise.all(
+    ['again-1', 'again-2'].map(async (id) => ({
+      ...request(id),
+      shown: await previewRelease(request(id), ledger.db),
+    })),
+  )
+  const outcomes = await Promise.all(agreed.map((each) => releasePayouts(each, ledger)))
+  assert.deepEqual(outcomes.map(([outcome]) => outcome?.kind).sort(), ['moved', 'queued'])
+})
+
+test('where nobody is asked, a payout is released only if whatever else pays the same is named', async (t) => {
+  const { ledger } = await heldTwice(t)
+  const unasked = (known: string[], ...payoutIds: string[]) => ({ ...request(...payoutIds), known })
+  const together = await releasePayouts(unasked([], 'again-1', 'again-2'), ledger)
+  assert.deepEqual(
+    together.map(({ kind }) => kind),
+    ['unseen', 'unseen'],
+  )
+  const [first] = await releasePayouts(unasked([], 'again-1'), ledger)
+  assert.equal(first?.kind, 'queued')
+  const refused = await releasePayouts(unasked([], 'again-2'), ledger)
+  assert.equal(
+    releaseText(refused, 'is'),
+    'payout again-2 stays held: payout again-1 of batch november-2 (queued) pays the same amount to the same beneficiary, and with --yes nobody is asked about that: name those that you know of with --besides, or leave out --yes',
+  )
+  const [second] = await releasePayouts(unasked(['again-1'], 'again-2'), ledger)
+  assert.equal(second?.kind, 'queued')
+})
+
+const paidLastMonth = sql<object>`
+  update payments set pays_at = date_trunc('month', now()) - interval '1 day' where payout_id = 'again-1'`
+
+test('a payout that pays the same and was paid in an earlier pay period is not named, but one that still waits is', async (t) => {
+  const { ledger } = await heldTwice(t)
+  await ledger.db.run(paidLastMonth, {})
+  const others = async () => {
+    const [outcome] = await previewRelease(request('again-2'), ledger.db)
+    return outcome?.kind === 'queued' && outcome.otherPayments.found.map(({ payoutId }) => payoutId)
+  }
+  assert.deepEqual(await others(), ['again-1'])
+  await releasePayouts(request('again-1'), ledger)
+  await decided(ledger, 'again-1', submit)
+  await decided(ledger, 'again-1', pay)
+  assert.deepEqual(await others(), [])
 })

@@ -1,9 +1,10 @@
 import { formatRupees, sum } from '../domain/money.ts'
 import { formatTime } from '../domain/times.ts'
-import type { ReleaseOutcome } from '../operators/release-payouts.ts'
+import { isReleased, type ReleaseOutcome } from '../operators/release-payouts.ts'
 import { eachText } from './each-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
+import { otherPaymentsText } from './other-payments-text.ts'
 
 type Released = Extract<ReleaseOutcome, { kind: 'queued' | 'scheduled' }>
 
@@ -17,32 +18,38 @@ export function releaseText(
   askedFor: ReadonlyMap<string, string> = new Map(),
 ): string {
   const are = be === 'is' ? 'are' : be
+  const released = outcomes.filter(isReleased)
+  const releasedIds = new Set(released.map(({ payoutId }) => payoutId))
   const lines = eachText(
     outcomes,
     (outcome) => {
       const asked = askedFor.get(outcome.payoutId)
-      return inWords(outcome, be) + (asked === undefined ? '' : `\n  ${asked}`)
+      return inWords(outcome, be, releasedIds) + (asked === undefined ? '' : `\n  ${asked}`)
     },
     (rest) => {
-      const released = rest.filter(isReleased).length
-      return `and ${released} more ${are} released; ${rest.length - released} more stay as they are`
+      const more = rest.filter(isReleased)
+      const beside = more.filter(({ otherPayments }) => otherPayments.found.length > 0).length
+      const besides =
+        beside > 0 ? `, of which ${beside} although another payout pays the same (--json names each)` : ''
+      return `and ${more.length} more ${are} released${besides}; ${rest.length - more.length} more stay as they are`
     },
   )
-  const released = outcomes.filter(isReleased)
   if (released.length < 2) return lines
   const together = formatRupees(sum(released.map(({ amount }) => amount)))
   return `${lines}\n${released.length} payouts, ${together} together, ${are} released`
 }
 
-export const isReleased = (outcome: ReleaseOutcome): outcome is Released =>
-  outcome.kind === 'queued' || outcome.kind === 'scheduled'
-
-function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
+function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be', released: ReadonlySet<string>): string {
   switch (outcome.kind) {
     case 'queued':
-      return `${be} queued; ${wasHeld(outcome)}`
+      return `${be} queued; ${wasHeld(outcome, released)}`
     case 'scheduled':
-      return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome)}`
+      return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome, released)}`
+    case 'unseen':
+      return (
+        `stays held: ${otherPaymentsText(outcome.otherPayments)}, ` +
+        'and with --yes nobody is asked about that: name those that you know of with --besides, or leave out --yes'
+      )
     case 'to-be-cancelled':
       return `stays held, because somebody asked to cancel it (${outcome.request}): payoutd recover cancels it unless the gateway has it`
     case 'expired':
@@ -58,14 +65,18 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
       return `stays ${inFull(state, reason)}: ${why}`
     }
     case 'moved':
-      return 'stays held: the payment that it is compared with, the time when it may be sent, or the evidence about it changed after you saw it; look at it again'
+      return 'stays held: the payments that it is compared with, the time when it may be sent, or the evidence about it changed after you saw it; look at it again'
     case 'unknown':
       return 'is no longer in the ledger'
   }
 }
 
-const wasHeld = ({ holds }: Released): string =>
-  `it was held because ${holds.map(holdText).join(', and because ')}`
+function wasHeld({ holds, otherPayments }: Released, released: ReadonlySet<string>): string {
+  const why = `it was held because ${holds.map(holdText).join(', and because ')}`
+  return otherPayments.found.length === 0
+    ? why
+    : `${why}; by now ${otherPaymentsText(otherPayments, (payoutId) => released.has(payoutId))}`
+}
 
 const AFTER_DEADLINE = {
   fenced:

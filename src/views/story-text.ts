@@ -6,6 +6,7 @@ import { isEnd } from '../domain/payout/states.ts'
 import { wasNeverSent } from '../domain/payout/transition.ts'
 import { LATER } from '../domain/payout/unconfirmed-answer.ts'
 import { formatTime } from '../domain/times.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments.ts'
 import type { PayoutStory } from '../queries/payout-story.ts'
 import { amountAndBeneficiary, placeInBatch } from '../queries/request.ts'
 import { shortageText } from '../queries/shortage-text.ts'
@@ -14,12 +15,13 @@ import type { Attempt, HistoryEntry, Sighting } from '../queries/sql/story.ts'
 import { accountText } from './gateway-settings-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
+import { theseText } from './other-payments-text.ts'
 import { resendCommand } from './resend-command.ts'
 
 const NOT_CERTAIN = 'not confirmed yet'
 
-/** The story of a payout for a person to read, in lines. */
-export function storyText(story: PayoutStory): string {
+/** The story of a payout for a person to read, in lines; `others`: what else pays the same by now. */
+export function storyText(story: PayoutStory, others: OtherPayments = NO_OTHER_PAYMENTS): string {
   const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal, shortage } = story
   const { merchantId, payoutId, state, reason, fee, dueAt, deadline } = payout
   const facts: [string, string | null][] = [
@@ -57,6 +59,11 @@ export function storyText(story: PayoutStory): string {
     ...section(awaitsRelease(payout) ? 'held because' : 'was held because', holds, (hold) => [
       holdText(hold),
     ]),
+    ...section(
+      'other payouts of the same amount to the same beneficiary',
+      others.found.length === 0 ? [] : [others],
+      (payouts) => [theseText(payouts)],
+    ),
     ...section('attempts', attempts, (sent) => [
       `${sent.attempt}  order ${sent.orderNo}, ${claimText(sent)}`,
       `${INDENT}${sent.accountId === null ? 'gateway account not recorded' : `to ${accountText(sent)}`}`,

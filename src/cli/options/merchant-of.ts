@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import type { PayPeriod } from '../../domain/commands/pay-period.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { knownMerchant } from '../../queries/sql/merchants.ts'
 import { withDatabase } from '../with-database.ts'
@@ -27,6 +28,10 @@ export async function merchantOf(
   }
   return only
 }
+
+/** How often the merchant pays the same; of a merchant that only the ledger has, the usual. */
+export const payPeriodOf = ({ merchants }: Config, merchantId: string): PayPeriod =>
+  merchants.get(merchantId)?.payPeriod ?? 'month'
 
 export function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFailure {
   return new ExpectedFailure(

@@ -36,7 +36,7 @@ describe('a payout that was published as held for a person is held again by a le
     await lost.recover(published, ABSENT)
     assert.deepEqual(await now(lost), ['q held duplicate'])
     const outcomes = await releasePayouts(
-      { merchantId: 'acme', payoutIds: ['q'], ...WHO, shown: null },
+      { merchantId: 'acme', payoutIds: ['q'], ...WHO, payPeriod: 'month', known: null, shown: null },
       lost.ledger,
     )
     assert.match(
@@ -75,7 +75,10 @@ describe('a payout that was published as held for a person is held again by a le
     const lost = await lostLedger(t)
     await lost.read('p')
     await lost.read('q')
-    await releasePayouts({ merchantId: 'acme', payoutIds: ['q'], ...WHO, shown: null }, lost.ledger)
+    await releasePayouts(
+      { merchantId: 'acme', payoutIds: ['q'], ...WHO, payPeriod: 'month', known: null, shown: null },
+      lost.ledger,
+    )
     const published = await lost.lose()
     await lost.read('q')
     await lost.recover(published, ABSENT)

@@ -392,7 +392,10 @@ test('a review under a version that was published as something else is published
 test('a held payout under a version that was published as released is published again, above it', async (t) => {
   const lost = await world(t)
   await lost.db.run(hold, {})
-  await releasePayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO, shown: null }, lost.ledger)
+  await releasePayouts(
+    { merchantId: 'acme', payoutIds: ['p'], ...WHO, payPeriod: 'month', known: null, shown: null },
+    lost.ledger,
+  )
   const published = await lost.restore()
   await lost.db.run(hold, {})
   await lost.recover(published)

@@ -94,3 +94,37 @@ test('Ctrl-C and Ctrl-D at the question end the command, and nothing was done', 
   const { stdout } = await payoutd(['payout', 'list', '--state', 'held', '--json'], env)
   assert.match(stdout, /"payoutId":"again-1"/)
 })
+
+test('with --yes a payout is released only if what else pays the same is named with --besides', async (t) => {
+  const env = await withHeld(t)
+  await withLedger(readConfig(env), (ledger) =>
+    accepted(ledger, readConfig(env), [command('third-1', { batchId: 'thrice' })], { holdDuplicates: true }),
+  )
+  const release = (...which: string[]) => payoutd(['payout', 'release', ...which, ...BY, '--yes'], env)
+  const both = await release('again-1', 'third-1')
+  assert.equal(both.code, 1)
+  assert.equal(
+    both.stdout.match(/stays held: payout \S+ of batch \S+ \(held \(duplicate\)\) pays/g)?.length,
+    2,
+  )
+  assert.equal((await release('again-1')).code, 0)
+  assert.equal((await release('third-1')).code, 1)
+  const shown = await payoutd(['payout', 'show', 'third-1'], env)
+  const title = 'other payouts of the same amount to the same beneficiary'
+  assert.match(
+    shown.stdout,
+    new RegExp(`\n${title}\n  payout again-1 of batch twice \\(queued\\) and payout salary-1 `),
+  )
+  const inJson = await payoutd(['payout', 'show', 'third-1', '--json'], env)
+  const { otherPayments } = JSON.parse(inJson.stdout)
+  assert.deepEqual(
+    otherPayments.found.map(({ payoutId }: { payoutId: string }) => payoutId),
+    ['again-1', 'salary-1'],
+  )
+  const named = await release('third-1', '--besides', 'again-1')
+  assert.equal(named.code, 0)
+  assert.match(
+    named.stdout,
+    /is queued; it was held because .*; by now payout again-1 of batch twice \(queued\) pays/,
+  )
+})

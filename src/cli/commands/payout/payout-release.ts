@@ -1,7 +1,12 @@
 import { Command, Option } from 'commander'
 import { type Config, readConfig } from '../../../config/config.ts'
 import { HOLD_REASONS, type HoldReason } from '../../../domain/commands/holds.ts'
-import { previewRelease, type ReleaseOutcome, releasePayouts } from '../../../operators/release-payouts.ts'
+import {
+  isReleased,
+  previewRelease,
+  type ReleaseOutcome,
+  releasePayouts,
+} from '../../../operators/release-payouts.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { tellPayout } from '../../../queries/payout-story.ts'
@@ -9,14 +14,19 @@ import { requestText } from '../../../queries/request.ts'
 import { heldOfBatch } from '../../../queries/sql/holds.ts'
 import { visible } from '../../../text/text.ts'
 import { LISTED } from '../../../views/each-text.ts'
-import { isReleased, releaseText } from '../../../views/release-text.ts'
+import { releaseText } from '../../../views/release-text.ts'
 import { decide } from '../../decide.ts'
 import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
-import { merchantOf } from '../../options/merchant-of.ts'
+import { merchantOf, payPeriodOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
 
-type ReleaseOptions = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
+type ReleaseOptions = DecisionOptions & {
+  merchant?: string
+  batch?: string
+  heldFor?: HoldReason[]
+  besides?: string[]
+}
 
 export const releaseCommand = withDecision(
   new Command('release')
@@ -31,15 +41,21 @@ export const releaseCommand = withDecision(
         'with --batch: only payouts held for these reasons and no other',
       ).choices(HOLD_REASONS),
     )
+    .option(
+      '--besides <payoutIds...>',
+      'with --yes: other payouts of the same amount to the same beneficiary that you know of, apart from those that the holds name',
+    )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: ReleaseOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
-  const { by, reason, batch, heldFor } = options
+  const { by, reason, batch, heldFor, besides, yes } = options
   if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for needs --batch')
+  if (besides && !yes) throw new ExpectedFailure('--besides needs --yes: without it payoutd shows them all')
+  const payPeriod = payPeriodOf(config, merchantId)
   await decide(config, options, {
     find: async (db) => ({
-      ...{ merchantId, by, reason, shown: null },
+      ...{ merchantId, by, reason, payPeriod, known: yes ? (besides ?? []) : null, shown: null },
       payoutIds: await payoutsOf(db, merchantId, ids, batch, async (batchId) => {
         const found = await db.run(heldOfBatch, {
           merchantId,

@@ -1,16 +1,20 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../../../config/config.ts'
+import { awaitsRelease } from '../../../domain/commands/holds.ts'
+import type { PayPeriod } from '../../../domain/commands/pay-period.ts'
 import { isEnd, STATES, type State } from '../../../domain/payout/states.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
+import { systemClock } from '../../../platform/running/clock.ts'
 import { batchTotals, batchTotalsText } from '../../../queries/batch-totals.ts'
 import { payoutsInStates } from '../../../queries/list-payouts.ts'
-import { tellPayout } from '../../../queries/payout-story.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments, otherPayments } from '../../../queries/other-payments.ts'
+import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
 import { type Listed, openPayoutsInStates, payoutsOfBatch } from '../../../queries/sql/list.ts'
 import { listText } from '../../../views/list-text.ts'
 import { storyText } from '../../../views/story-text.ts'
 import { countOf } from '../../options/count-of.ts'
-import { merchantOf } from '../../options/merchant-of.ts'
+import { merchantOf, payPeriodOf } from '../../options/merchant-of.ts'
 import { paiseAsText } from '../../options/paise-as-text.ts'
 import { inLines, note, print } from '../../print.ts'
 import { withDatabase } from '../../with-database.ts'
@@ -33,11 +37,20 @@ const show = new Command('show')
     await withDatabase(config, async (db) => {
       const { key, by } = await payoutOf(db, await merchantOf(config, options.merchant, 'payout'), id)
       const story = await tellPayout(db, key, config.sealing)
-      if (options.json) return print(JSON.stringify(story, paiseAsText, 2))
+      const others = await besides(db, story, payPeriodOf(config, key.merchantId))
+      if (options.json) return print(JSON.stringify({ ...story, otherPayments: others }, paiseAsText, 2))
       if (by !== 'payoutId') print(`found by its ${by}`)
-      print(storyText(inLines(story)))
+      print(storyText(inLines(story), inLines(others)))
     })
   })
+
+/** What else pays the same by now as a payout that waits for a release, or for a person to send it again. */
+async function besides(db: Database, { payout }: PayoutStory, payPeriod: PayPeriod): Promise<OtherPayments> {
+  if (!awaitsRelease(payout) && payout.state !== 'review') return NO_OTHER_PAYMENTS
+  const { merchantId, payoutId } = payout
+  const others = await otherPayments(db, { merchantId, payoutIds: [payoutId] }, payPeriod, systemClock.now())
+  return others.get(payoutId) ?? NO_OTHER_PAYMENTS
+}
 
 const list = new Command('list')
   .description('list payouts in the order in which payoutd accepted them')

@@ -1,7 +1,15 @@
 import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { Instant } from '../../../domain/instant.ts'
-import { isEndedUnpaid } from '../../../ledger/sql/ended.ts'
-import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
+import {
+  isAlive,
+  isOpen,
+  MOST_COMPARED,
+  payoutOf,
+  repeated,
+  same,
+  searches,
+  sentAt,
+} from '../../../ledger/sql/equal-payments.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
@@ -50,82 +58,11 @@ export type Hold = {
   since: Instant
 }
 
-/**
- * How many earlier payments each search for one payout looks at. With more of the same, an operator decides: without a bound,
- * one file to one beneficiary would keep all commands waiting.
- */
-const MOST_COMPARED = 100
 /** The bound if there is no note yet of when to start looking: once per beneficiary and amount. */
 const MOST_LOOKED_THROUGH = 1_000
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
-/** For the payout `p`: it ended unpaid, and the gateway has not reported otherwise. */
-const isOutOfTheWay = `(${isEndedUnpaid} and said.open is null)`
-
-/** For the payout `p`: it may still be paid, or nobody has yet acknowledged a report of the gateway that it may be. */
-const isOpen = `(p.state <> 'paid' and not ${isEndedUnpaid} or coalesce(said.open, false))`
-
-/** For the payout `p`: when it was last sent. */
-const sentAt = `(
-  select claimed_at from attempts
-  where attempts.merchant_id = p.merchant_id and attempts.payout_id = p.payout_id
-  order by attempt desc limit 1
-)`
-
-/** For a row `e` of payments: an expression over its payout. */
-const payoutOf = (what: string) => `(
-  select ${what}
-  from payouts p cross join lateral (select ${saidOtherwise} as open offset 0) said
-  where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id
-)`
-const isAlive: Fragment = { fragment: payoutOf(`not ${isOutOfTheWay}`) }
-
-const inOwnPeriod = (time: string) => `(${time} >= asked.period_from and ${time} < asked.period_to)`
-const inAskedPeriod = (time: string) => `(${time} >= asked.asked_from and ${time} < asked.asked_to)`
-
-/**
- * For a row `e` of payments: it pays the same in a batch other than that of the payout asked about. A payment counts in the
- * period that it was requested for and in the one in which it was sent; while it is open, in all from the first of them to the
- * present one. In older rows, a payment without a batch has its payoutId as batch.
- */
-const repeated: Fragment = {
-  fragment: `(e.batch <> asked.batch or e.batch = e.payout_id and ${payoutOf('p.batch_id is null')}) and ${payoutOf(`case
-    when ${isOutOfTheWay} then false
-    when ${inOwnPeriod('e.pays_at')} or coalesce(${inAskedPeriod('e.pays_at')}, false) then true
-    when e.pays_at >= asked.period_to or asked.period_from > now() then false
-    when ${isOpen} then true
-    else coalesce(${inOwnPeriod(sentAt)}, false) or coalesce(${inAskedPeriod(sentAt)}, false)
-  end`)}`,
-}
-
-/** The first `most` payments with this hash, by when they pay or by their batch. */
-const paidTo = (table: string, hash: string, which: string, order: string, most: number) => `(
-      select e.payout_id, e.batch, e.pays_at from ${table} e
-      where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
-        and e.amount = asked.amount and ${which}
-      order by ${order} limit ${most}
-    )`
-
-/**
- * The first `most` payments of the same amount to the same bank details, by when they pay or by their batch. Older payments
- * have the hash of the details as they were written.
- */
-const same = (which: string, order: string, most = MOST_COMPARED, table = 'payments'): Fragment => ({
-  fragment: `(
-    select e.* from (
-      ${paidTo(table, 'asked.payee_hash', which, order, most)}
-      union all
-      ${paidTo(table, 'asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order, most)}
-    ) e
-    order by ${order} limit ${most}
-  )`,
-})
-const upToPeriod = same('e.pays_at >= asked.look_from and e.pays_at < asked.period_to', 'e.pays_at, e.batch')
-const reopened = same('e.pays_at < asked.period_to', 'e.pays_at, e.batch', MOST_COMPARED, 'reopened_payments')
 const beforeLast = same('e.pays_at >= asked.open_from and e.pays_at < asked.last_from', 'e.pays_at, e.batch')
-const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
-const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
-const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
 
 /**
  * The time from which a later equal payment must look: all before it have ended, and were sent before the last period. Those
@@ -212,22 +149,7 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
   from asked
   cross join lateral (
     (
-      with up_to_period as materialized ${upToPeriod},
-      by_batch as materialized (
-        select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
-        where (select count(*) from up_to_period) = ${mostCompared}
-      ),
-      reopened as materialized ${reopened},
-      in_batch as materialized (
-        select e.*, c.file is distinct from asked.file or (c.file, c.row_number) = (asked.file, asked.row_number)
-          as asked_again
-        from ${inSameBatch} e
-        cross join lateral (
-          select file, row_number from payout_commands
-          where payout_commands.merchant_id = asked.merchant_id and payout_commands.payout_id = e.payout_id
-          offset 0
-        ) c
-      )
+      with ${searches}
       select 'duplicate' as reason, e.payout_id as earlier_payout_id, ${batchIdOf('e')} as earlier_batch_id,
         e.pays_at as since
       from (

@@ -1,0 +1,47 @@
+import { type PayPeriod, payPeriodAt } from '../domain/commands/pay-period.ts'
+import type { Instant } from '../domain/instant.ts'
+import type { Connection } from '../platform/postgres/postgres.ts'
+import { type FoundPayment, otherPaymentsOf, requestedTimes } from './sql/other-payments.ts'
+
+/** Another payout of the same amount to the same beneficiary that is paid, or may still be. */
+export type OtherPayment = Pick<FoundPayment, 'state' | 'reason' | 'mayBePaid'> & {
+  payoutId: string
+  batchId: string | null
+}
+
+/** `thereMayBeMore`: there are so many that payoutd did not look at all of them. */
+export type OtherPayments = { found: OtherPayment[]; thereMayBeMore: boolean }
+
+export const NO_OTHER_PAYMENTS: OtherPayments = { found: [], thereMayBeMore: false }
+
+/**
+ * What else pays the same as each of these payouts if it is paid now, by payoutId; none where nothing does. A payment counts if
+ * it does so in a pay period from the one for which the payout was requested to the one in which it would be paid.
+ */
+export async function otherPayments(
+  connection: Connection,
+  { merchantId, payoutIds }: { merchantId: string; payoutIds: readonly string[] },
+  payPeriod: PayPeriod,
+  now: Instant,
+): Promise<ReadonlyMap<string, OtherPayments>> {
+  const times = await connection.run(requestedTimes, { merchantId, payoutIds: [...payoutIds] })
+  const wanted = times.map(({ payoutId, requestedFor, paysAt }) => ({
+    payoutId,
+    periodFrom: payPeriodAt(requestedFor, payPeriod).from,
+    periodTo: payPeriodAt(Math.max(paysAt, now), payPeriod).to,
+  }))
+  if (wanted.length === 0) return new Map()
+  const rows = await connection.run(otherPaymentsOf, { merchantId, wanted })
+  const byPayout = Map.groupBy(rows, ({ payoutId }) => payoutId)
+  return new Map(
+    [...byPayout].map(([payoutId, of]) => [
+      payoutId,
+      {
+        found: of.map(({ otherPayoutId, otherBatchId, state, reason, mayBePaid }) => ({
+          ...{ payoutId: otherPayoutId, batchId: otherBatchId, state, reason, mayBePaid },
+        })),
+        thereMayBeMore: of.some(({ thereMayBeMore }) => thereMayBeMore),
+      },
+    ]),
+  )
+}

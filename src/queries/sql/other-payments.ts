@@ -1,0 +1,86 @@
+import type { Instant } from '../../domain/instant.ts'
+import type { State } from '../../domain/payout/states.ts'
+import { isAlive, MOST_COMPARED, repeated, searches } from '../../ledger/sql/equal-payments.ts'
+import { saidOtherwise } from '../../ledger/sql/said-otherwise.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+
+const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
+const mayBePaid: Fragment = { fragment: `${saidOtherwise} is not null` }
+
+type PayoutIds = { merchantId: string; payoutIds: string[] }
+
+/** From when on each payout was to be paid when it was requested, and when intake took it. */
+export const requestedTimes = sql<PayoutIds, { payoutId: string; requestedFor: Instant; paysAt: Instant }>`
+  select t.*
+  from unnest(${'payoutIds'}::text[]) as wanted (payout_id)
+  cross join lateral (
+    select payout_id, min(pays_at) as requested_for, max(pays_at) as pays_at from payments
+    where payments.merchant_id = ${'merchantId'} and payments.payout_id = wanted.payout_id
+    group by payout_id
+  ) t`
+
+/** A payout, and the time in which another payment of the same counts: all pay periods in which it was or is to be paid. */
+type Wanted = { payoutId: string; periodFrom: Instant; periodTo: Instant }
+
+export type FoundPayment = {
+  payoutId: string
+  otherPayoutId: string
+  otherBatchId: string | null
+  state: State
+  reason: string | null
+  /** It ended unpaid, and the gateway has reported something else. */
+  mayBePaid: boolean
+  /** Some search found so many payments that it did not look at all of them. */
+  thereMayBeMore: boolean
+}
+
+/**
+ * Other payouts of the same amount to the same beneficiary that are paid or may still be, by the rule by which intake holds;
+ * those that were paid or sent come first. Searches by key alone, and looks at MOST_COMPARED payments in each search.
+ */
+export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted[] }, FoundPayment>`
+  with asked as materialized (
+    select own.*, own.beneficiary_hash as payee_hash, c.file, c.row_number,
+      to_timestamp(wanted.period_from / 1000) as period_from, to_timestamp(wanted.period_to / 1000) as period_to,
+      null::timestamptz as asked_from, null::timestamptz as asked_to,
+      case when to_timestamp(wanted.period_from / 1000) < own.open_from then '-infinity'
+        else coalesce(own.open_from, '-infinity') end as look_from
+    from ${{ rows: 'wanted', columns: { payoutId: 'text', periodFrom: 'float8', periodTo: 'float8' } }} wanted
+    cross join lateral (
+      select merchant_id, payout_id, beneficiary_hash, amount, batch, open_from from payments
+      where payments.merchant_id = ${'merchantId'} and payments.payout_id = wanted.payout_id
+      order by pays_at desc limit 1
+    ) own
+    cross join lateral (
+      select file, row_number from payout_commands
+      where payout_commands.merchant_id = ${'merchantId'} and payout_commands.payout_id = wanted.payout_id
+      offset 0
+    ) c
+  )
+  select asked.payout_id, p.payout_id as other_payout_id, p.batch_id as other_batch_id, p.state, p.reason,
+    ${mayBePaid} as may_be_paid, found.there_may_be_more
+  from asked
+  cross join lateral (
+    with ${searches}
+    select e.payout_id,
+      (select count(*) from by_batch) >= ${mostCompared}
+        or (select count(*) from reopened) = ${mostCompared}
+        or (select count(*) from in_batch) = ${mostCompared} as there_may_be_more
+    from (
+      select payout_id from in_batch e where asked_again and ${isAlive}
+      union
+      select payout_id from up_to_period e where ${repeated}
+      union
+      select payout_id from by_batch e where ${repeated}
+      union
+      select payout_id from reopened e where ${repeated}
+    ) e
+    where e.payout_id <> asked.payout_id
+  ) found
+  cross join lateral (
+    select * from payouts
+    where payouts.merchant_id = asked.merchant_id and payouts.payout_id = found.payout_id
+    offset 0
+  ) p
+  order by asked.payout_id,
+    case p.state when 'paid' then 0 when 'queued' then 2 when 'held' then 3 else 1 end, p.payout_id`

@@ -1,0 +1,40 @@
+import type { OtherPayment, OtherPayments } from '../queries/other-payments.ts'
+import { inFull } from './list-text.ts'
+
+/** So many are named; those that were paid or sent come first. */
+const NAMED = 3
+
+/** What else pays the same, as a clause. `isOfThisToo`: whether the act that is described pays this one as well. */
+export function otherPaymentsText(
+  others: OtherPayments,
+  isOfThisToo: (payoutId: string) => boolean = () => false,
+): string {
+  const pay = others.found.length === 1 ? 'pays' : 'pay'
+  return `${theseText(others, isOfThisToo)} ${pay} the same amount to the same beneficiary`
+}
+
+/** The first of these payouts, and how many more there are. */
+export function theseText(
+  { found, thereMayBeMore }: OtherPayments,
+  isOfThisToo: (payoutId: string) => boolean = () => false,
+): string {
+  const named = found.slice(0, NAMED).map((each) => nameOf(each, isOfThisToo(each.payoutId)))
+  const rest = found.length - named.length
+  const parts = [
+    ...named,
+    ...(rest > 0 ? [`${rest} more`] : []),
+    ...(thereMayBeMore ? ['perhaps others that payoutd did not look at'] : []),
+  ]
+  const last = parts.pop() ?? ''
+  return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`
+}
+
+function nameOf({ payoutId, batchId, state, reason, mayBePaid }: OtherPayment, isOfThisToo: boolean): string {
+  const batch = batchId === null ? '' : ` of batch ${batchId}`
+  const more = isOfThisToo
+    ? ', and released by this command too'
+    : mayBePaid
+      ? `, yet the gateway has said otherwise, see payoutd payout show ${payoutId}`
+      : ''
+  return `payout ${payoutId}${batch} (${inFull(state, reason)}${more})`
+}
