@@ -6,8 +6,14 @@ import { CANCELS_KEPT_DAYS, lockForCancels, rememberBatch } from '../ledger/sql/
 import type { Database } from '../platform/postgres/postgres.ts'
 import { sizeOfBatch } from '../queries/sql/batch.ts'
 
-/** How many payouts of a batch the ledger has, and as paid, and how many its files declared; null: no file declared a number. */
-export type BatchSize = { batchId: string; taken: bigint; paid: bigint; declared: bigint | null }
+/** How many payouts of a batch the ledger has, and as paid, and how many its files declared in all; null: no file declared a number. */
+export type BatchSize = {
+  batchId: string
+  taken: bigint
+  paid: bigint
+  files: number
+  declared: bigint | null
+}
 
 /**
  * From now on, intake cancels each payout of this batch as it arrives. The caller then finds those that the ledger already has,

@@ -33,6 +33,9 @@ export async function batchTotals(
   return { declared, here: { count: here.count, amount: paise(here.amount) } }
 }
 
+/** Said of the sum over several files. */
+export const COUNTED_IN_EACH = '(a row that is in several files, such as a corrected one, counts in each)'
+
 /** One line, with the totals of the first files and of all; null: nothing was declared. */
 export function batchTotalsText({ declared, here }: BatchTotals): string | null {
   const { files, rows, amount, first } = declared
@@ -41,9 +44,6 @@ export function batchTotalsText({ declared, here }: BatchTotals): string | null 
     ({ rows, amount, declaredAt }) => `${rows} of ${formatRupees(amount)} (${formatTime(declaredAt)})`,
   )
   const more = files > first.length ? ` and ${files - first.length} more` : ''
-  const all =
-    files > 1
-      ? `${rows} of ${formatRupees(amount)} in ${files} files (a row that is in several files, such as a corrected one, counts in each): `
-      : ''
+  const all = files > 1 ? `${rows} of ${formatRupees(amount)} in ${files} files ${COUNTED_IN_EACH}: ` : ''
   return `declared ${all}${each.join(', ')}${more}, here ${here.count} of ${formatRupees(here.amount)}`
 }

@@ -1,6 +1,7 @@
 import { CANCELS_KEPT_DAYS } from '../ledger/sql/cancels.ts'
 import type { BatchSize } from '../operators/cancel-batch.ts'
 import type { CancelOutcome } from '../operators/cancel-payouts.ts'
+import { COUNTED_IN_EACH } from '../queries/batch-totals.ts'
 import { eachText } from './each-text.ts'
 
 /** A line for each payout, the first ones in full. `be` is `is` after the act, `would be` before. */
@@ -26,11 +27,14 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
 
 /** What the ledger has of a batch, `open` of which had not ended, and what happens to the rest. */
 export function batchText(
-  { batchId, taken, paid, declared }: BatchSize,
+  { batchId, taken, paid, files, declared }: BatchSize,
   open: number,
   be: 'is' | 'would be',
 ): string {
-  const all = declared === null ? 'no file declared its totals' : `its files declare ${declared}`
+  const all =
+    declared === null
+      ? 'no file declared its totals'
+      : `its files declare ${declared}${files > 1 ? ` ${COUNTED_IN_EACH}` : ''}`
   const ended = Number(taken) - open
   const ofThesePaid = paid > 0n ? `, ${paid} of these as paid` : ''
   return (

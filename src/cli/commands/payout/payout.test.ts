@@ -177,7 +177,7 @@ test('a batch can be cancelled though all that its files declare has ended, for 
     payoutd(['payout', 'cancel', ...which, '--by', 'asha', '--reason', 'wrong file', '--yes'], env)
   const of = (id: string) => command(id, { batchId: 'nov' })
   await withLedger(config, (ledger) => accepted(ledger, config, [of('a-1')]))
-  await withLedger(config, (ledger) => ledger.db.run(declareOne, {}))
+  await withLedger(config, (ledger) => ledger.db.run(declareOne, { fileHash: 'f' }))
   await cancel('a-1')
   const { code, stdout } = await cancel('--batch', 'nov')
   assert.match(
@@ -187,11 +187,16 @@ test('a batch can be cancelled though all that its files declare has ended, for 
   assert.equal(code, 0)
   await withLedger(config, (ledger) => accepted(ledger, config, [of('a-2')]))
   assert.match((await payoutd(['payout', 'show', 'a-2'], env)).stdout, /state +cancelled/)
+  await withLedger(config, (ledger) => ledger.db.run(declareOne, { fileHash: 'corrected' }))
+  assert.match(
+    (await cancel('--batch', 'nov')).stdout,
+    /its files declare 2 \(a row that is in several files, such as a corrected one, counts in each\)\. Other/,
+  )
 })
 
-const declareOne = sql<object>`
+const declareOne = sql<{ fileHash: string }>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
-  values ('acme', 'nov', 1, 10000, 0, 'f', '2026-11-21T12:00:00Z')`
+  values ('acme', 'nov', 1, 10000, 0, ${'fileHash'}, '2026-11-21T12:00:00Z')`
 
 test('without a terminal nothing is cancelled without prior agreement', async (t) => {
   const env = await withPayout(t)
