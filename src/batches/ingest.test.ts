@@ -17,7 +17,7 @@ import { type BatchDeclared, type CommandsTopic, openCommandsTopic } from './com
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
 import type { Overlap, OverlapComparison } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
-import { report } from './report.ts'
+import { isSettled, report } from './report.ts'
 
 const HEADER = 'reference,account_name,account_no,ifsc,amount'
 /** The name of a list beside it is too long. */
@@ -115,6 +115,7 @@ async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
           },
           checkpointFolder: join(folder, 'checkpoints'),
           compare: async ({ totals }) => overlap({ fresh: totals }),
+          cancellation: async () => null,
           agrees: async () => assert.fail('nothing is to be asked'),
           onBegin: async () => undefined,
           clock: { now: () => NOW, monotonic: () => 0 },
@@ -400,6 +401,38 @@ for (const [what, comparison] of Object.entries(ODD)) {
     assert.equal((await run({}, { compare })).kind, 'published-before')
   })
 }
+
+test('an interrupted ingest whose batch was cancelled since continues only if somebody agrees, and never promises payment', async () => {
+  const { commandsTopic, run } = await bench(rows(1, 1_200))
+  const abort = new AbortController()
+  const why = 'asha: the wrong file (the batch)'
+  const first = await run({}, { onPublished: () => abort.abort(), signal: abort.signal })
+  assert.ok(first.kind === 'interrupted' && first.cancelled === null)
+  const published = commandsTopic.commands.length
+  const cancelled = {
+    cancellation: async () => why,
+    compare: async () => overlap({ same: some(published), fresh: some(1_200 - published), cancelled: why }),
+  }
+  const refused = await run({}, { ...cancelled, agrees: async () => false })
+  assert.ok(refused.kind === 'batch-differs' && refused.published === published)
+  assert.equal(commandsTopic.commands.length, published)
+  assert.match(report(refused), /\n\nNothing more was published than the 500 payouts of an earlier run\. /)
+  const agreed = await run({}, { ...cancelled, agrees: async () => true })
+  const again = await run({}, cancelled)
+  assert.deepEqual([agreed.kind, again.kind], ['published', 'published-before'])
+  const dry = await run({ dryRun: true }, cancelled)
+  for (const ingested of [refused, agreed, again, dry]) {
+    assert.match(
+      report(ingested),
+      /the batch was cancelled \(asha: the wrong file \(the batch\)\): payoutd cancels /,
+    )
+    assert.doesNotMatch(
+      report(ingested),
+      /to be paid|will be paid|will still be paid|does not pay again|pays nobody/,
+    )
+  }
+  assert.deepEqual([agreed, again].map(isSettled), [false, false])
+})
 
 test('stopping during the comparison of the file with its batch publishes nothing', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))

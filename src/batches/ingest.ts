@@ -29,6 +29,8 @@ export type IngestDeps = {
   checkpointFolder: string
   /** Finds what the ledger already has of the batch. */
   compare: (compared: Compared) => Promise<OverlapComparison>
+  /** Who cancelled the batch, and why; null: nobody did, or the ledger does not answer. */
+  cancellation: () => Promise<string | null>
   /** Whether to publish a file although it may be cut off, or does not match its batch: see `isDoubtful`. */
   agrees: (doubts: Doubts) => Promise<boolean>
   /** Called before anything is published, but not if an earlier run published everything. */
@@ -43,13 +45,20 @@ export type IngestDeps = {
 /** What a person should look at. `mayBeCutOff`: nothing shows that the file is whole. */
 export type Doubts = { comparison: OverlapComparison; mayBeCutOff: boolean }
 
+/** `published`: how many payouts an earlier run published. */
+type Differing = Doubts & { published: number }
+
 type Checked = { summary: Summary; refusedFile: string | null }
 
-/** `payoutsFile` lists every payout of the file, including those that an earlier run published. */
-type IngestOutcome =
+/**
+ * `payoutsFile` lists every payout of the file, including those that an earlier run published. `cancelled`: who has cancelled the
+ * batch, and why, so that payoutd pays nothing that arrives of it; null: nobody did, as far as is known.
+ */
+type IngestOutcome = { cancelled: string | null } & (
   | { kind: 'published-before'; checkpoint: string; payoutsFile: string }
   | { kind: 'interrupted'; published: number }
   | { kind: 'published'; resumedAfter: number; payoutsFile: string }
+)
 
 /** The result of an ingest. Only an Outcome has published anything, now or before. */
 export type Ingested =
@@ -59,7 +68,7 @@ export type Ingested =
   | ({ kind: 'rows-refused' } & Checked)
   | ({ kind: 'nothing-payable' } & Checked)
   | ({ kind: 'dry-run' } & Doubts & Checked)
-  | ({ kind: 'batch-differs' } & Doubts & Checked)
+  | ({ kind: 'batch-differs' } & Differing & Checked)
   | (IngestOutcome & Checked)
 
 /**
@@ -147,10 +156,10 @@ async function check(
 
 async function publish(
   request: IngestRequest,
-  { checkpointFolder, compare, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
+  { checkpointFolder, compare, cancellation, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
   commandsTopic: CommandsTopic,
   { summary, payable, digest }: Payable & { summary: Summary },
-): Promise<IngestOutcome | ({ kind: 'batch-differs' } & Doubts)> {
+): Promise<IngestOutcome | ({ kind: 'batch-differs' } & Differing)> {
   const { payroll } = request
   const { rows } = summary.payable
   const { referenceFrom } = payroll
@@ -162,14 +171,14 @@ async function publish(
   }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
   const before = await checkpoint.load(digest.whole)
-  // Somebody agreed to an ingest that has begun.
-  if (before === null) {
+  // Somebody agreed to an ingest that has begun, but not to a cancellation since.
+  if (before === null || (before.published < rows && (await cancellation()) !== null)) {
     const { topic } = commandsTopic.destination
     const ends = { topic, partitions: await commandsTopic.ends() }
     const comparison = await compare({ payroll, payable, totals: summary.payable, ends })
     const doubts = { comparison, mayBeCutOff: mayBeCutOff(request, summary) }
     if ((doubts.mayBeCutOff || isDoubtful(comparison)) && !(await agrees(doubts)))
-      return { kind: 'batch-differs', ...doubts }
+      return { kind: 'batch-differs', ...doubts, published: before?.published ?? 0 }
   }
   const progress = before ?? { declaredAt: clock.now(), payable: digest.whole, published: 0 }
   if (progress.published < rows) await onBegin(summary)
@@ -187,16 +196,17 @@ async function publish(
       signal,
       onPublished: (done) => onPublished(done, rows),
     })
-    if (published < rows) return { kind: 'interrupted', published }
+    if (published < rows) return { kind: 'interrupted', published, cancelled: await cancellation() }
     if ((await commandsTopic.topicId()) !== commandsTopic.destination.topicId)
       throw madeAgain(commandsTopic.destination)
     await payouts.complete()
   } finally {
     await payouts.discard()
   }
+  const ended = { payoutsFile: payouts.path, cancelled: await cancellation() }
   return progress.published === rows
-    ? { kind: 'published-before', checkpoint: checkpoint.path, payoutsFile: payouts.path }
-    : { kind: 'published', resumedAfter: progress.published, payoutsFile: payouts.path }
+    ? { kind: 'published-before', checkpoint: checkpoint.path, ...ended }
+    : { kind: 'published', resumedAfter: progress.published, ...ended }
 }
 
 /** An operator who gives the sum notices if a part of the file is missing. */

@@ -89,7 +89,7 @@ export async function compareWithBatch(
   }
   const known = plus(same, changed.rows, changed.amount)
   const fresh = minus(totals, known)
-  const [cancelled] = await db.run(cancelledBatches, { batches: [{ merchantId, batchId }] })
+  const cancelled = await cancellationOf(of, db)
   return {
     kind: 'compared',
     batch,
@@ -98,8 +98,17 @@ export async function compareWithBatch(
     changed,
     fresh,
     behind,
-    cancelled: cancelled?.why ?? null,
+    cancelled,
   }
+}
+
+/** Who cancelled the batch, and why; null: nobody did. */
+export async function cancellationOf(
+  { merchantId, batchId }: { merchantId: string; batchId: string },
+  db: Database,
+): Promise<string | null> {
+  const [cancelled] = await db.run(cancelledBatches, { batches: [{ merchantId, batchId }] })
+  return cancelled?.why ?? null
 }
 
 const NOTHING: PayrollTotals = { rows: 0, amount: ZERO }

@@ -17,11 +17,11 @@ const summary: Summary = {
 const files = { refusedFile: 'nov.csv.refused.csv', payoutsFile: 'nov.csv.payouts.csv' }
 
 test('the report about a published file says where to find it, and that known payouts are not paid again', () => {
-  const said = report({ kind: 'published', resumedAfter: 0, summary, ...files })
+  const said = report({ kind: 'published', resumedAfter: 0, cancelled: null, summary, ...files })
   assert.match(said, /Published: 2 payouts\. payoutd does not pay again what it already knows of this batch/)
   assert.match(said, /payoutId of every row to be paid: nov\.csv\.payouts\.csv$/)
   assert.match(
-    report({ kind: 'published-before', checkpoint: 'c', summary, ...files }),
+    report({ kind: 'published-before', checkpoint: 'c', cancelled: null, summary, ...files }),
     /nov\.csv\.payouts\.csv$/,
   )
 })
@@ -38,4 +38,13 @@ test('amounts that are in no total are counted beside it', () => {
     refusedFile: null,
   })
   assert.match(all, /^refused +2 +₹0\.00$/m)
+})
+
+test('an ingest that is interrupted after its batch was cancelled is not to be continued', () => {
+  const interrupted = { kind: 'interrupted', published: 1, summary, refusedFile: null } as const
+  assert.match(report({ ...interrupted, cancelled: null }), /Run the same command again to continue\.$/)
+  assert.match(
+    report({ ...interrupted, cancelled: 'asha: the wrong file' }),
+    /\n\nInterrupted: 1 of 2 payouts are published\. But the batch was cancelled \(asha: the wrong file\): payoutd cancels everything that now arrives for it, and never pays it\. Use another --batch\. payoutd payout list with this --batch shows what became of its payouts\.$/,
+  )
 })

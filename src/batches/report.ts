@@ -5,8 +5,10 @@ import type { Doubts, Ingested } from './ingest.ts'
 import type { OverlapComparison } from './overlap.ts'
 
 /** Whether nothing is left for the sender of the file to do. */
-export function isSettled({ kind }: Ingested): boolean {
-  return kind === 'published' || kind === 'published-before' || kind === 'dry-run'
+export function isSettled(ingested: Ingested): boolean {
+  const { kind } = ingested
+  if (kind === 'published' || kind === 'published-before') return ingested.cancelled === null
+  return kind === 'dry-run'
 }
 
 /** The result of an ingest, in words and figures for the sender of the file. Amounts in rupees. */
@@ -19,12 +21,23 @@ export function report(ingested: Ingested): string {
   }
   if (ingested.kind === 'stopped') return 'Interrupted before anything was published.'
   const { summary, refusedFile } = ingested
+  const isCancelled = cancellationIn(ingested) !== null
   return [
-    table(summary),
+    table(summary, isCancelled),
     ...(refusedFile ? [`Refused rows and their faults: ${refusedFile}`] : []),
     verdict(ingested),
-    ...('payoutsFile' in ingested ? [`The payoutId of every row to be paid: ${ingested.payoutsFile}`] : []),
+    ...('payoutsFile' in ingested
+      ? [`The payoutId of every ${isCancelled ? 'valid row' : 'row to be paid'}: ${ingested.payoutsFile}`]
+      : []),
   ].join('\n\n')
+}
+
+/** Who cancelled the batch, and why, as far as the ingest found out; null: nobody did. */
+function cancellationIn(ingested: Ingested): string | null {
+  if ('cancelled' in ingested) return ingested.cancelled
+  return 'comparison' in ingested && ingested.comparison.kind === 'compared'
+    ? ingested.comparison.cancelled
+    : null
 }
 
 function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>): string {
@@ -46,17 +59,38 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
       ].join('\n')
     case 'batch-differs':
       return [
-        'Nothing was published. Check this, and give --yes if it is what you want.',
+        `${nothing(ingested.published)}. Check this, and give --yes if it is what you want.`,
         ...doubtLines(ingested),
       ].join('\n')
     case 'published-before':
-      return `Nothing was published: this file was already published for this batch. (To publish it again, which pays nobody twice, delete ${ingested.checkpoint}.)`
-    case 'interrupted':
-      return `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published. Run the same command again to continue.`
-    case 'published':
-      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. payoutd does not pay again what it already knows of this batch, even if the file differs now: payoutd payout list with this --batch shows such rows.`
+      return ingested.cancelled === null
+        ? `Nothing was published: this file was already published for this batch. (To publish it again, which pays nobody twice, delete ${ingested.checkpoint}.)`
+        : `Nothing was published: this file was already published for this batch. ${butCancelled(ingested.cancelled)}`
+    case 'interrupted': {
+      const sofar = `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published.`
+      return ingested.cancelled === null
+        ? `${sofar} Run the same command again to continue.`
+        : `${sofar} ${butCancelled(ingested.cancelled)}`
+    }
+    case 'published': {
+      const all = `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}.`
+      return ingested.cancelled === null
+        ? `${all} payoutd does not pay again what it already knows of this batch, even if the file differs now: payoutd payout list with this --batch shows such rows.`
+        : `${all} ${butCancelled(ingested.cancelled)}`
+    }
   }
 }
+
+const nothing = (before: number): string =>
+  before > 0
+    ? `Nothing more was published than the ${count(before)} payouts of an earlier run`
+    : 'Nothing was published'
+
+const cancelledText = (why: string): string =>
+  `the batch was cancelled (${visible(why)}): payoutd cancels everything that now arrives for it, and never pays it. Use another --batch`
+
+const butCancelled = (why: string): string =>
+  `But ${cancelledText(why)}. payoutd payout list with this --batch shows what became of its payouts.`
 
 /** What the publisher of the file should look at, a line each. */
 export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
@@ -77,19 +111,15 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
     [batch, 'of the batch are paid or may still be paid'],
     [same, 'of the file are in the ledger already, and are not paid again'],
     [changed, 'of the file are in the ledger with another amount or payee, and stay as they were'],
-    [fresh, 'of the file are new, and will be paid'],
-    [missing, 'of the batch are not in the file, and will still be paid'],
+    [fresh, `of the file are new, and will be ${cancelled === null ? 'paid' : 'cancelled'}`],
+    [missing, `of the batch are not in the file${cancelled === null ? ', and will still be paid' : ''}`],
   ]
   const isNew = batch.rows + same.rows + changed.rows === 0
   return [
     ...(isNew
       ? []
       : lines.map(([{ rows, amount }, what]) => `- ${count(rows)} of ${formatRupees(amount)} ${what}`)),
-    ...(cancelled === null
-      ? []
-      : [
-          `- the batch was cancelled (${visible(cancelled)}): payoutd cancels everything that now arrives for it, and never pays it. Use another --batch`,
-        ]),
+    ...(cancelled === null ? [] : [`- ${cancelledText(cancelled)}`]),
     ...(behind === 0n
       ? []
       : [
@@ -100,16 +130,23 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
 
 const earlier = (rows: number): string => (rows > 0 ? `, of which ${count(rows)} by an earlier run` : '')
 
-function table({ all, payable, refused, repeated, unreadableAmounts }: Summary): string {
+function table(
+  { all, payable, refused, repeated, unreadableAmounts }: Summary,
+  isCancelled: boolean,
+): string {
   const note =
     unreadableAmounts > 0
       ? `  without the amounts of ${count(unreadableAmounts)}, unreadable, with paise or negative`
       : ''
   const lines: [string, PayrollTotals, string][] = [
     ['rows', all, ''],
-    ['to be paid', payable, ''],
+    [isCancelled ? 'valid' : 'to be paid', payable, ''],
     ['refused', refused, note],
-    ['repeated', repeated, repeated.rows > 0 ? '  the same payment twice, paid once' : ''],
+    [
+      'repeated',
+      repeated,
+      repeated.rows > 0 ? `  the same payment twice${isCancelled ? '' : ', paid once'}` : '',
+    ],
   ]
   const figures = lines.map(([, { rows, amount }]) => [count(rows), formatRupees(amount)] as const)
   const widest = (column: 0 | 1) => Math.max(...figures.map((figure) => figure[column].length))

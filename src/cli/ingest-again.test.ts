@@ -56,4 +56,12 @@ test('without a terminal a file that does not match its batch is published only 
     ]),
     ['published', undefined].map((ending) => ['ingest', 'meera', 'november', ['nov'], 1, ending]),
   )
+  const cancel = ['payout', 'cancel', '--batch', 'nov', '--by', 'meera', '--reason', 'wrong file', '--yes']
+  assert.match((await payoutd(cancel, env)).stdout, /p-17 is cancelled/)
+  const cancelled = await ingest()
+  assert.equal(cancelled.code, 3, cancelled.stderr)
+  assert.match(
+    cancelled.stdout,
+    /already published for this batch\. But the batch was cancelled \(meera: wrong file /,
+  )
 })

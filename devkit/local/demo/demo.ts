@@ -104,6 +104,7 @@ async function publish(
       checkpointFolder: path.join(path.dirname(payroll.path), 'checkpoints'),
       // The ledger is new.
       compare: async () => ({ kind: 'unknown', why: 'nobody asked' }),
+      cancellation: async () => null,
       agrees: async () => true,
       onBegin: async () => undefined,
       clock,

@@ -5,7 +5,12 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { PayrollTotals, Summary } from '../../batches/check-file.ts'
 import { openCommandsTopic } from '../../batches/commands-topic.ts'
 import { type Ingested, ingest } from '../../batches/ingest.ts'
-import { type Compared, compareWithBatch, type OverlapComparison } from '../../batches/overlap.ts'
+import {
+  type Compared,
+  cancellationOf,
+  compareWithBatch,
+  type OverlapComparison,
+} from '../../batches/overlap.ts'
 import { doubtLines, isSettled, report, reportJson } from '../../batches/report.ts'
 import type { Config } from '../../config/config.ts'
 import type { AmountLimits } from '../../domain/commands/command.ts'
@@ -122,6 +127,7 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
           openCommandsTopic({ kafka: config.kafka, registry: config.registry, topics, log }),
         checkpointFolder: CHECKPOINTS,
         compare: (compared) => compare(compared, config, abort.signal),
+        cancellation: () => cancellation({ merchantId, batchId: options.batch }, config),
         agrees: async (doubts) => {
           bar.end()
           return options.yes ?? asked(doubtLines(doubts), options.batch)
@@ -190,6 +196,19 @@ async function compare(
     const failure = inWords(error, config)
     if (failure instanceof ExpectedFailure) return { kind: 'unknown', why: failure.message }
     throw error
+  }
+}
+
+/** Kafka alone is needed to publish: a ledger that does not answer is no failure. */
+async function cancellation(
+  batch: { merchantId: string; batchId: string },
+  config: IngestConfig,
+): Promise<string | null> {
+  try {
+    return await withDatabase(config, (db) => cancellationOf(batch, db))
+  } catch (error) {
+    if (!(inWords(error, config) instanceof ExpectedFailure)) throw error
+    return null
   }
 }
 
