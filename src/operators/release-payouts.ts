@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { awaitsRelease, release } from '../domain/commands/holds.ts'
-import type { PayPeriod } from '../domain/commands/pay-period.ts'
 import type { Instant } from '../domain/instant.ts'
 import { words } from '../domain/mask.ts'
 import type { Paise } from '../domain/money.ts'
@@ -21,6 +20,7 @@ import {
   type PayoutsDecided,
   storeDecided,
 } from './store-decisions.ts'
+import { type LookForOthers, unseenOf } from './unseen-payments.ts'
 
 /** When a person released a payout; `note`: who, and why. */
 type Release = { at: Instant; note: string }
@@ -48,15 +48,8 @@ export type ReleaseOutcome = { payoutId: string } & (
   | { kind: 'unknown' }
 )
 
-/**
- * `payPeriod`: the merchant's. `known`: the payoutIds of other payments of the same that the operator knows of; null: the operator
- * is shown them all. `shown`: what a release would have done when the operator was asked; null: nobody was asked.
- */
-export type ReleaseRequest = DecisionRequest & {
-  payPeriod: PayPeriod
-  known: readonly string[] | null
-  shown: readonly ReleaseOutcome[] | null
-}
+/** `shown`: what a release would have done when the operator was asked; null: nobody was asked. */
+export type ReleaseRequest = DecisionRequest & LookForOthers & { shown: readonly ReleaseOutcome[] | null }
 
 export const isReleased = (
   outcome: ReleaseOutcome,
@@ -111,7 +104,7 @@ async function decide(
       ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null, isFenced),
     }
     if (!('change' in decision)) return { decision, outcome }
-    const unseen = unseenOf(why.otherPayments, request)
+    const unseen = unseenOf(why.otherPayments, request.known, request.payoutIds)
     if (unseen.found.length > 0)
       return { decision: { nothing: true }, outcome: { payoutId, kind: 'unseen', otherPayments: unseen } }
     return isAsShown(outcome)
@@ -124,24 +117,6 @@ const notNamed = (holds: readonly StoredHold[], { found, thereMayBeMore }: Other
   found: found.filter((other) => !holds.some(({ earlierPayoutId }) => earlierPayoutId === other.payoutId)),
   thereMayBeMore,
 })
-
-/**
- * The other payments that the operator has not been shown. One that waits for a release of its own is none of them: whoever releases
- * that sees this one.
- */
-const unseenOf = (
-  { found, thereMayBeMore }: OtherPayments,
-  { known, payoutIds }: ReleaseRequest,
-): OtherPayments =>
-  known === null
-    ? NO_OTHER_PAYMENTS
-    : {
-        found: found.filter(
-          (other) =>
-            !known.includes(other.payoutId) && (!awaitsRelease(other) || payoutIds.includes(other.payoutId)),
-        ),
-        thereMayBeMore,
-      }
 
 /** Whether an outcome is what was shown. What this release does to other payouts of the request is no change. */
 function comparison(shown: readonly ReleaseOutcome[] | null): (outcome: ReleaseOutcome) => boolean {

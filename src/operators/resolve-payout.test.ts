@@ -30,6 +30,7 @@ import { claim } from '../stages/dispatch/claim.ts'
 import { WARM } from '../stages/dispatch/merchant-gate.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
+import { releasePayouts } from './release-payouts.ts'
 import { previewResolve, resolvePayout } from './resolve-payout.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
@@ -356,4 +357,30 @@ test("a UTR that another payout has is refused, and the error names that payout;
   await ledger.db.run(giveUtr, { payoutId: 'other', utr: null })
   await ledger.db.run(giveUtr, { payoutId: 'p-1', utr })
   assert.equal((await resolvePayout(request, ledger)).kind, 'resolved')
+})
+
+test('a resend names what else pays the same by now, and happens only as it was shown', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await accepted(ledger, config, [command('again-1', { batchId: 'november-2' })], { holdDuplicates: true })
+  const besides = { payPeriod: 'month', known: null } as const
+  const request = { ...DECIDED, resolution: resend('R. Iyer'), besides }
+  const before = await previewResolve(request, ledger.db)
+  assert.ok(before.kind === 'resolved')
+  const named = before.shown.otherPayments.found.map(({ payoutId, state }) => [payoutId, state])
+  assert.deepEqual(named, [['again-1', 'held']])
+  const release = {
+    merchantId: 'acme',
+    payoutIds: ['again-1'],
+    by: 'asha',
+    reason: 'p-1 is stuck',
+    shown: null,
+  }
+  assert.equal((await releasePayouts({ ...release, ...besides }, ledger))[0]?.kind, 'queued')
+  const moved = await resolvePayout({ ...request, shown: before.shown }, ledger)
+  assert.equal(moved.kind === 'refused' && moved.refusal.kind, 'moved')
+  const unseen = await resolvePayout({ ...request, besides: { ...besides, known: [] } }, ledger)
+  assert.ok(unseen.kind === 'unseen')
+  assert.equal(unseen.otherPayments.found[0]?.state, 'queued')
+  const known = await resolvePayout({ ...request, besides: { ...besides, known: ['again-1'] } }, ledger)
+  assert.equal(known.kind, 'resolved')
 })

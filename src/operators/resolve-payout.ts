@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { saidAgainst } from '../domain/anomaly-details.ts'
 import type { PayoutKey } from '../domain/identifiers.ts'
 import { scrubName } from '../domain/mask.ts'
@@ -14,29 +15,38 @@ import { recordAct } from '../ledger/acts.ts'
 import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments, otherPayments } from '../queries/other-payments.ts'
 import { reportedContradictions } from '../queries/sql/contradictions.ts'
 import { lockUtr, notBeforeOf, otherWithUtr, resentSinceAttempt } from '../queries/sql/find.ts'
+import { takeSendTurn } from './sql/send-turns.ts'
 import { countEvidence, statesIn } from './store-decisions.ts'
+import { type LookForOthers, unseenOf } from './unseen-payments.ts'
 
-/** What a person is shown of a payout that they decide about: itself, and how much evidence there is. */
-type Shown = ShownPayout & { evidenceCount: number }
+/**
+ * What a person is shown of a payout that they decide about: itself, how much evidence there is, and before it is sent again what else
+ * pays the same.
+ */
+type Shown = ShownPayout & { evidenceCount: number; otherPayments: OtherPayments }
 
-/** `shown`: what the operator was shown; null: nobody was asked. */
-export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
+/** `besides`: for a resend, how to look for other payments of the same. `shown`: what the operator was shown; null: nobody was asked. */
+export type ResolveRequest = PayoutKey &
+  Decided & { resolution: Resolution; besides?: LookForOthers; shown: Shown | null }
 
 /**
  * The result of a person's decision. `shown`: the payout before it. `contradictedBy`: anomalies in which the gateway reports
- * another end for a payout that has ended. `utr-taken`: another payout has the UTR. `unknown`: nobody knows the payout.
+ * another end for a payout that has ended. `unseen`: these others pay the same, and nobody has been shown them. `utr-taken`: another payout has the UTR. `unknown`: nobody knows the payout.
  */
 export type ResolveOutcome =
   | { kind: 'resolved'; shown: Shown; payout: Payout }
   | { kind: 'refused'; refusal: ResolveRefusal; contradictedBy: string[] }
+  | { kind: 'unseen'; otherPayments: OtherPayments }
   | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
 
 /** Decides, and stores state, history and messages together. */
 export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<ResolveOutcome> {
   return ledger.db.transaction('resolve payout', async (tx): Promise<ResolveOutcome> => {
+    if (request.resolution.kind === 'resend') await tx.run(takeSendTurn, request)
     const { decision, outcome } = await decide(tx, request, { isUnseen: request.shown === null })
     if (decision) {
       await storeDecisions(tx, ledger, [decision])
@@ -70,7 +80,8 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const shown = { ...shownOf(payout), evidenceCount: await countEvidence(tx, request) }
+  const otherPayments = await othersBesides(tx, request)
+  const shown = { ...shownOf(payout), evidenceCount: await countEvidence(tx, request), otherPayments }
   const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown, how) : null
   const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
   const decision = refused
@@ -82,6 +93,8 @@ async function decide(
     const contradictedBy = contradictions.map(({ anomalyId }) => anomalyId)
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
+  const unseen = unseenOf(otherPayments, request.besides?.known ?? null, [])
+  if (unseen.found.length > 0) return { decision: null, outcome: { kind: 'unseen', otherPayments: unseen } }
   const { after } = decision.change
   if (after.state === 'paid' && after.utr !== null) {
     const { utr } = after
@@ -90,6 +103,16 @@ async function decide(
     if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
   return { decision, outcome: { kind: 'resolved', shown, payout: after } }
+}
+
+/** What else pays the same as a payout that is to be sent again. */
+async function othersBesides(
+  tx: Transaction,
+  { merchantId, payoutId, besides }: ResolveRequest,
+): Promise<OtherPayments> {
+  if (!besides) return NO_OTHER_PAYMENTS
+  const asked = { merchantId, payoutIds: [payoutId] }
+  return (await otherPayments(tx, asked, besides.payPeriod, tx.now)).get(payoutId) ?? NO_OTHER_PAYMENTS
 }
 
 /**
@@ -101,7 +124,11 @@ async function refusalBefore(
   now: Shown,
   { isUnseen }: { isUnseen: boolean },
 ): Promise<ResolveRefusal | null> {
-  if (shown !== null && shown.evidenceCount !== now.evidenceCount) return { kind: 'moved', shown, now }
+  if (
+    shown !== null &&
+    (shown.evidenceCount !== now.evidenceCount || !isDeepStrictEqual(shown.otherPayments, now.otherPayments))
+  )
+    return { kind: 'moved', shown, now }
   if (resolution.kind === 'failed')
     return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
   if (resolution.kind !== 'resend') return null

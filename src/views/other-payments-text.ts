@@ -13,6 +13,10 @@ export function otherPaymentsText(
   return `${theseText(others, isOfThisToo)} ${pay} the same amount to the same beneficiary`
 }
 
+/** Why an act with --yes did not pay a payout beside these. */
+export const unseenText = (others: OtherPayments): string =>
+  `${otherPaymentsText(others)}, and with --yes nobody is asked about that: name those that you know of with --besides, or leave out --yes`
+
 /** The first of these payouts, and how many more there are. */
 export function theseText(
   { found, thereMayBeMore }: OtherPayments,

@@ -4,7 +4,7 @@ import { isReleased, type ReleaseOutcome } from '../operators/release-payouts.ts
 import { eachText } from './each-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
-import { otherPaymentsText } from './other-payments-text.ts'
+import { otherPaymentsText, unseenText } from './other-payments-text.ts'
 
 type Released = Extract<ReleaseOutcome, { kind: 'queued' | 'scheduled' }>
 
@@ -46,10 +46,7 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be', released: Reado
     case 'scheduled':
       return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome, released)}`
     case 'unseen':
-      return (
-        `stays held: ${otherPaymentsText(outcome.otherPayments)}, ` +
-        'and with --yes nobody is asked about that: name those that you know of with --besides, or leave out --yes'
-      )
+      return `stays held: ${unseenText(outcome.otherPayments)}`
     case 'to-be-cancelled':
       return `stays held, because somebody asked to cancel it (${outcome.request}): payoutd recover cancels it unless the gateway has it`
     case 'expired':

@@ -17,11 +17,12 @@ import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
 import { requestText } from '../../../queries/request.ts'
 import { lastWord } from '../../../queries/review.ts'
 import { tellThem } from '../../../views/anomaly-text.ts'
+import { otherPaymentsText, unseenText } from '../../../views/other-payments-text.ts'
 import { resendCommand } from '../../../views/resend-command.ts'
 import { lastWordText } from '../../../views/review-text.ts'
 import { type DecisionResult, decide } from '../../decide.ts'
 import { type DecisionOptions, nameOf, withDecision } from '../../decision.ts'
-import { merchantOf } from '../../options/merchant-of.ts'
+import { merchantOf, payPeriodOf } from '../../options/merchant-of.ts'
 import { momentOf } from '../../options/moment-of.ts'
 import { utrOf, utrTakenText } from '../../options/utr-of.ts'
 import { inLines } from '../../print.ts'
@@ -36,6 +37,7 @@ type ResolvePayoutOptions = DecisionOptions & {
   attempt?: number
   confirmedAbsentBy?: string
   deadline?: number
+  besides?: string[]
 }
 
 export const resolveCommand = withDecision(
@@ -61,17 +63,24 @@ export const resolveCommand = withDecision(
       '--deadline <moment>',
       'for --resend: a new deadline; without it, a payout past its deadline gets the merchant’s usual one from now',
       momentOf,
+    )
+    .option(
+      '--besides <payoutIds...>',
+      'for --resend with --yes: other payouts of the same amount to the same beneficiary that you know of',
     ),
 ).action(async (id: string, options: ResolvePayoutOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
   const resolutionOf = resolutionIn(options, config, merchantId)
-  const { by, reason } = options
+  const { by, reason, resend, besides, yes } = options
+  if (besides && !(resend && yes)) throw new ExpectedFailure('--besides needs --resend and --yes')
+  const lookForOthers = { payPeriod: payPeriodOf(config, merchantId), known: yes ? (besides ?? []) : null }
   await decide(config, options, {
     find: async (db) => {
       const { key } = await payoutOf(db, merchantId, id)
       const { payout } = await tellPayout(db, key, config.sealing)
-      return { ...key, by, reason, resolution: resolutionOf(payout), shown: null }
+      const request = { ...key, by, reason, resolution: resolutionOf(payout), shown: null }
+      return resend ? { ...request, besides: lookForOthers } : request
     },
     async preview(request, db) {
       const outcome = await previewResolve(request, db)
@@ -189,7 +198,7 @@ const CONSEQUENCE: Record<Resolution['kind'], string> = {
 }
 
 function reportOf(
-  { payoutId }: ResolveRequest,
+  { payoutId, besides: lookedFor }: ResolveRequest,
   outcome: ResolveOutcome,
   be: 'is' | 'would be',
 ): DecisionResult {
@@ -197,6 +206,8 @@ function reportOf(
   switch (outcome.kind) {
     case 'resolved': {
       const { kind, payout } = outcome
+      const { otherPayments } = outcome.shown
+      const besides = otherPayments.found.length === 0 ? '' : `; by now ${otherPaymentsText(otherPayments)}`
       const { state, utr, reason, orderNo, deadline, ready, dueAt } = payout
       const from = ready || dueAt === null ? '' : ` from ${formatTime(dueAt)}`
       const what =
@@ -205,8 +216,18 @@ function reportOf(
           : state === 'failed'
             ? `failed: ${reason}`
             : `queued to be sent again under order ${orderNo}${from}, until ${formatTime(deadline)}`
-      return { text: `payout ${payoutId} ${be} ${what}`, json: { payoutId, kind, payout }, isDone: true }
+      return {
+        text: `payout ${payoutId} ${be} ${what}${besides}`,
+        json: { payoutId, kind, payout, ...(lookedFor && { otherPayments }) },
+        isDone: true,
+      }
     }
+    case 'unseen':
+      return {
+        text: `payout ${payoutId} is not sent again: ${unseenText(outcome.otherPayments)}`,
+        json,
+        isDone: false,
+      }
     case 'refused':
       return {
         text: `payout ${payoutId} ${inWords(outcome.refusal, outcome.contradictedBy)}`,
@@ -260,7 +281,7 @@ function meanwhile(shown: ShownPayout, now: ShownPayout): string {
   if (now.cancelRequest !== null && shown.cancelRequest !== now.cancelRequest) {
     return `somebody asked to cancel it (${now.cancelRequest})`
   }
-  return 'it changed, or more evidence came,'
+  return 'it changed, more evidence came, or what else pays the same changed'
 }
 
 function instead(state: State, contradictedBy: readonly string[]): string {

@@ -1,0 +1,28 @@
+import { awaitsRelease } from '../domain/commands/holds.ts'
+import type { PayPeriod } from '../domain/commands/pay-period.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments.ts'
+
+/**
+ * How to look for other payments of the same. `payPeriod`: the merchant's. `known`: the payoutIds of those that the operator knows of;
+ * null: the operator is shown them all.
+ */
+export type LookForOthers = { payPeriod: PayPeriod; known: readonly string[] | null }
+
+/**
+ * The other payments that the operator has not been shown. One that waits for a release of its own is none of them, unless it is among
+ * `together`, which the same command pays: whoever releases that sees this one.
+ */
+export const unseenOf = (
+  { found, thereMayBeMore }: OtherPayments,
+  known: readonly string[] | null,
+  together: readonly string[],
+): OtherPayments =>
+  known === null
+    ? NO_OTHER_PAYMENTS
+    : {
+        found: found.filter(
+          (other) =>
+            !known.includes(other.payoutId) && (!awaitsRelease(other) || together.includes(other.payoutId)),
+        ),
+        thereMayBeMore,
+      }
