@@ -46,7 +46,7 @@ export type IngestDeps = {
 export type Doubts = { comparison: OverlapComparison; mayBeCutOff: boolean }
 
 /** `published`: how many payouts an earlier run published. */
-type Differing = Doubts & { published: number }
+type BatchDiffers = Doubts & { published: number }
 
 type Checked = { summary: Summary; refusedFile: string | null }
 
@@ -68,7 +68,7 @@ export type Ingested =
   | ({ kind: 'rows-refused' } & Checked)
   | ({ kind: 'nothing-payable' } & Checked)
   | ({ kind: 'dry-run' } & Doubts & Checked)
-  | ({ kind: 'batch-differs' } & Differing & Checked)
+  | ({ kind: 'batch-differs' } & BatchDiffers & Checked)
   | (IngestOutcome & Checked)
 
 /**
@@ -159,7 +159,7 @@ async function publish(
   { checkpointFolder, compare, cancellation, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
   commandsTopic: CommandsTopic,
   { summary, payable, digest }: Payable & { summary: Summary },
-): Promise<IngestOutcome | ({ kind: 'batch-differs' } & Differing)> {
+): Promise<IngestOutcome | ({ kind: 'batch-differs' } & BatchDiffers)> {
   const { payroll } = request
   const { rows } = summary.payable
   const { referenceFrom } = payroll

@@ -7,10 +7,10 @@ import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 const mayBePaid: Fragment = { fragment: `${saidOtherwise} is not null` }
 
-type PayoutIds = { merchantId: string; payoutIds: string[] }
+type OfPayouts = { merchantId: string; payoutIds: string[] }
 
 /** From when on each payout was to be paid when it was requested, and when intake took it. */
-export const requestedTimes = sql<PayoutIds, { payoutId: string; requestedFor: Instant; paysAt: Instant }>`
+export const requestedTimes = sql<OfPayouts, { payoutId: string; requestedFor: Instant; paysAt: Instant }>`
   select t.*
   from unnest(${'payoutIds'}::text[]) as wanted (payout_id)
   cross join lateral (
