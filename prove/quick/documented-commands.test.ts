@@ -149,7 +149,7 @@ const post = async (url: string, body: object) => {
 
 /** All in one pass: what stands in a place may look like the placeholder of another (the 17th second of a moment, `0:17`). */
 const PLACEHOLDERS =
-  /<(?:id|payinId|UTR)>|(?<=payin recover .*--utr )\d+|(?<=release --batch )november|2026-1[12]-01|[PC]2026112100001|sign=…|0:1[78]/g
+  /<(?:id|payinId|payoutId|UTR)>|(?<=payin recover .*--utr )\d+|(?<=release --batch )november|2026-1[12]-01|[PC]2026112100001|sign=…|0:1[78]/g
 
 /** What the placeholders of the documents stand for: each a payout, payin or anomaly in the state that the line is about. */
 async function subjects(payoutd: Installed) {
@@ -186,13 +186,13 @@ async function subjects(payoutd: Installed) {
   ] as const)
     await eventually(`${least} ${what}`, async () => (await count(payoutd, rows)) >= least)
   const reviews = await json('payout', 'review')
-  const [bonus] = await json('payout', 'list', '--batch', 'bonus')
-  const [again] = await json('payout', 'list', '--batch', 'bonus-again')
+  const [bonus, beside] = await json('payout', 'list', '--batch', 'bonus')
+  const [again, thrice] = await json('payout', 'list', '--batch', 'bonus-again')
   const contradiction = (await json('anomaly', 'list')).find(({ kind }) => kind === 'contradiction')
   const [order] = await new Gateway(gatewayUrl, mchId).orders()
   const ids: Record<string, string[]> = {
     'payout resolve': reviews.map(({ payout }) => payout.payoutId),
-    'payout release': [bonus.payoutId],
+    'payout release': [bonus.payoutId, thrice.payoutId],
     'payout cancel': [again.payoutId],
     'payout reverse': [contradiction.payoutId],
     'anomaly show': [contradiction.anomalyId],
@@ -204,6 +204,7 @@ async function subjects(payoutd: Installed) {
   const sign = hash('md5', `mchId=1000100&key=${settings.GATEWAY_KEY}`).toUpperCase()
   const inTheirPlace: Record<string, string> = {
     '<UTR>': '632611209999',
+    '<payoutId>': beside.payoutId,
     november: 'bonus',
     '2026-11-01': from,
     '2026-12-01': to,

@@ -371,6 +371,16 @@ test('a payout that pays the same and was released after the question is no part
   assert.deepEqual(moved, [{ payoutId: 'again-2', kind: 'moved' }])
 })
 
+test('a payout that pays the same and went on from being sent to being paid is what was shown', async (t) => {
+  const { ledger } = await heldTwice(t)
+  await releasePayouts(request('again-1'), ledger)
+  const shown = await previewRelease(request('again-2'), ledger.db)
+  await decided(ledger, 'again-1', submit)
+  await decided(ledger, 'again-1', pay)
+  const [released] = await releasePayouts({ ...request('again-2'), shown }, ledger)
+  assert.equal(released?.kind, 'queued')
+})
+
 test('of two releases of the same moment one sees the other', async (t) => {
   const { ledger } = await heldTwice(t)
   const agreed = await Promise.all(

@@ -20,7 +20,7 @@ import {
   type PayoutsDecided,
   storeDecided,
 } from './store-decisions.ts'
-import { type LookForOthers, unseenOf } from './unseen-payments.ts'
+import { comparable, type LookForOthers, unseenOf } from './unseen-payments.ts'
 
 /** When a person released a payout; `note`: who, and why. */
 type Release = { at: Instant; note: string }
@@ -126,17 +126,17 @@ function comparison(shown: readonly ReleaseOutcome[] | null): (outcome: ReleaseO
     const outcome = payoutId === null ? undefined : before.get(payoutId)
     return outcome !== undefined && isReleased(outcome)
   }
-  const apartFromThis = (outcome: ReleaseOutcome | undefined): ReleaseOutcome | undefined =>
+  const apartFromThis = (outcome: ReleaseOutcome | undefined) =>
     outcome && isReleased(outcome)
       ? {
           ...outcome,
           holds: outcome.holds.map((hold) =>
             isReleasedToo(hold.earlierPayoutId) ? { ...hold, earlierState: null } : hold,
           ),
-          otherPayments: {
+          otherPayments: comparable({
             ...outcome.otherPayments,
             found: outcome.otherPayments.found.filter(({ payoutId }) => !isReleasedToo(payoutId)),
-          },
+          }),
         }
       : outcome
   return (outcome) => isDeepStrictEqual(apartFromThis(outcome), apartFromThis(before.get(outcome.payoutId)))

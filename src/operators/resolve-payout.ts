@@ -20,7 +20,7 @@ import { reportedContradictions } from '../queries/sql/contradictions.ts'
 import { lockUtr, notBeforeOf, otherWithUtr, resentSinceAttempt } from '../queries/sql/find.ts'
 import { takeSendTurn } from './sql/send-turns.ts'
 import { countEvidence, statesIn } from './store-decisions.ts'
-import { type LookForOthers, unseenOf } from './unseen-payments.ts'
+import { comparable, type LookForOthers, unseenOf } from './unseen-payments.ts'
 
 /**
  * What a person is shown of a payout that they decide about: itself, how much evidence there is, and before it is sent again what else
@@ -126,7 +126,8 @@ async function refusalBefore(
 ): Promise<ResolveRefusal | null> {
   if (
     shown !== null &&
-    (shown.evidenceCount !== now.evidenceCount || !isDeepStrictEqual(shown.otherPayments, now.otherPayments))
+    (shown.evidenceCount !== now.evidenceCount ||
+      !isDeepStrictEqual(comparable(shown.otherPayments), comparable(now.otherPayments)))
   )
     return { kind: 'moved', shown, now }
   if (resolution.kind === 'failed')

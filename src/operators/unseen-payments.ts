@@ -26,3 +26,9 @@ export const unseenOf = (
         ),
         thereMayBeMore,
       }
+
+/** What is compared with what was shown: that one of them went on from being sent to being paid is no change. */
+export const comparable = ({ found, thereMayBeMore }: OtherPayments): object => ({
+  found: new Set(found.map((other) => `${other.payoutId} ${awaitsRelease(other)} ${other.mayBePaid}`)),
+  thereMayBeMore,
+})
