@@ -11,9 +11,9 @@ const addSettings = sql<{ accountId: string; settingsHash: string; baseUrl: stri
 const noLonger = sql<object>`update mixed_answers set mixed_until = now()`
 const longAgo = sql<object>`delete from mixed_answers`
 
-/** For a minute the gateway of acme mixes answers up, as another merchant found out. */
-export async function mixUp(db: Database): Promise<void> {
-  await db.run(addSettings, { ...ACCOUNT, baseUrl: BASE_URL })
+/** For a minute the gateway of an account of acme mixes answers up, as another merchant found out. */
+export async function mixUp(db: Database, account = ACCOUNT): Promise<void> {
+  await db.run(addSettings, { ...account, baseUrl: BASE_URL })
   await mixedAnswers('bolt', db, silentLogger)({ baseUrl: BASE_URL, orderNo: 'P7' }, 60_000)
 }
 

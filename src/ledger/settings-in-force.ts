@@ -13,8 +13,13 @@ export async function settingsInForceOf(
   return new Map(inForce.map((each) => [each.merchantId, each]))
 }
 
+/** Until when no "not found" of this account counts, because its gateway mixed answers up. Null: it never did. */
+export const mixedUntilOf = (accountId: string, inForce: InForce | undefined): Instant | null =>
+  inForce?.mixedUntil?.[accountId] ?? null
+
 /** Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. */
 export const mayConclude = (
-  { settingsHash, askedAt }: { settingsHash: string; askedAt: Instant },
+  { settingsHash, askedAt, accountId }: { settingsHash: string; askedAt: Instant; accountId: string },
   inForce: InForce | undefined,
-): boolean => inForce?.settingsHash === settingsHash && askedAt >= (inForce.answersMixedUntil ?? askedAt)
+): boolean =>
+  inForce?.settingsHash === settingsHash && askedAt >= (mixedUntilOf(accountId, inForce) ?? askedAt)

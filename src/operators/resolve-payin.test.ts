@@ -45,6 +45,7 @@ async function withReviews(t: TestContext) {
             source: 'QUERY',
             queryPolicy: POLICY,
             settingsHash: 'h',
+            accountId: 'here',
           },
           ...{ askedAt: systemClock.now(), presence: true },
           answer: { kind: 'known', report: report(payin, status) },

@@ -104,6 +104,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     payinId: payin.payinId,
     source: 'QUERY',
     settingsHash: 'h',
+    accountId: 'here',
     askedAt: 0,
     queryPolicy: POLICY,
     presence: false,
@@ -160,7 +161,12 @@ const snapshot = sql<object, { available: bigint | null }>`select available from
 
 test('a paid payin makes dispatch ask for the balance again if payouts wait for funds, and only then', async (t) => {
   const { ledger, config, create, outcomeDeps } = await payinLedger(t)
-  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  await ledger.db.run(upsertMerchant, {
+    merchantId: 'acme',
+    settingsHash: 'h',
+    accountId: 'here',
+    feeEstimate: 500n,
+  })
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   const paid = async (key: string) => {
@@ -171,6 +177,7 @@ test('a paid payin makes dispatch ask for the balance again if payouts wait for 
       source: 'QUERY',
       queryPolicy: POLICY,
       settingsHash: 'h',
+      accountId: 'here',
       askedAt: 0,
       presence: false,
     } as const

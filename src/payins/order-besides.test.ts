@@ -44,7 +44,7 @@ async function world(t: TestContext) {
       applyPayinEvidenceBatch(
         [
           {
-            ...{ ...about, source: 'QUERY', queryPolicy: POLICY, settingsHash: 'h' },
+            ...{ ...about, source: 'QUERY', queryPolicy: POLICY, settingsHash: 'h', accountId: 'here' },
             ...{ askedAt: systemClock.now(), presence: true },
             answer: { kind: 'known', report: report(payin, status) },
           },

@@ -10,7 +10,7 @@ import { doubtedAnew, nextQueryAt, type QueryPolicy } from '../domain/payout/nex
 import type { QueryRecord } from '../domain/payout/record-query-answer.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { mayConclude, settingsInForceOf } from '../ledger/settings-in-force.ts'
+import { mayConclude, mixedUntilOf, settingsInForceOf } from '../ledger/settings-in-force.ts'
 import type { InForce } from '../ledger/sql/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
@@ -29,6 +29,7 @@ export type PayinEvidence = PayinKey &
      */
     | ({
         source: 'QUERY'
+        accountId: string
         queryPolicy: QueryPolicy
         settingsHash: string
         answer: PayinQueryAnswer
@@ -111,7 +112,7 @@ function sinceMixed(
   inForce: ReadonlyMap<string, InForce>,
 ): Payin | undefined {
   if (!payin || evidence.source === 'CALLBACK') return payin
-  const mixedUntil = inForce.get(evidence.merchantId)?.answersMixedUntil ?? null
+  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
   return doubtedAnew(payin, mixedUntil, evidence.queryPolicy)
 }
 

@@ -17,7 +17,12 @@ import { anomaliesOf } from './sql/anomalies.ts'
 
 async function merchant(t: TestContext) {
   const { ledger, config } = await testLedger(t)
-  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, {
+    merchantId: 'acme',
+    settingsHash: 'h',
+    accountId: 'here',
+    feeEstimate: 0n,
+  })
   return { ledger, config }
 }
 
@@ -102,7 +107,12 @@ const backdate = sql<{ payinId: string; seconds: number }>`
 
 test('payins are counted by the state in which they wait, with the age of the oldest, until they end', async (t) => {
   const { ledger, create, outcomeDeps } = await payinLedger(t)
-  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, {
+    merchantId: 'acme',
+    settingsHash: 'h',
+    accountId: 'here',
+    feeEstimate: 0n,
+  })
   const first = await create('order-1')
   await create('order-2')
   await ledger.db.run(backdate, { payinId: first.payinId, seconds: 3_600 })
@@ -123,6 +133,7 @@ test('payins are counted by the state in which they wait, with the age of the ol
     source: 'QUERY',
     queryPolicy: POLICY,
     settingsHash: 'h',
+    accountId: 'here',
     askedAt: 0,
     presence: false,
   } as const

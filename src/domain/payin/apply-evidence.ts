@@ -78,7 +78,7 @@ function settled(
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
   switch (payin.state) {
     case 'paid': {
-      if (report.status === 'paid' && utr !== null && payin.utr !== null && !isSameUtr(utr, payin.utr))
+      if (report.status !== 'failed' && utr !== null && payin.utr !== null && !isSameUtr(utr, payin.utr))
         return odd('utr-mismatch', `the gateway says UTR ${utr}, but the payin has ${payin.utr}`)
       if (report.status === 'failed')
         return odd('contradiction', 'the gateway reports failed for a payin that is paid')

@@ -20,6 +20,12 @@ test('a small payout does not inherit the fee of one large payout, nor a large o
   assert.equal(estimatedFees(flat, 100_000_000n), 500n)
 })
 
+test('the estimate of many payouts is no less than those of each together', () => {
+  const fees = after(begin(0), [[100_000_000, 1_000_001]])
+  for (const amount of [101n, 9_999n, 10_001n])
+    assert.ok(estimatedFees(fees, 27n * amount, 27) >= 27n * estimatedFees(fees, amount))
+})
+
 test('an estimate follows falling fees, flat and percentage separately', () => {
   const flat = after(begin(5_000), times(10, 100_000, 500))
   assert.ok(estimatedFees(flat, 100_000n) <= 1_000n)

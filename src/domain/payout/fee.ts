@@ -19,7 +19,9 @@ const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 /** At most, in paise, for `count` payouts of `amount` paise together. For one payout SQL computes the same (estimated-fee.ts). */
 export function estimatedFees({ feeEstimate, feeShare }: Fees, amount: bigint, count = 1): Paise {
   const flat = BigInt(count) * feeEstimate
-  return paise(feeShare === null ? flat : least(flat, ceil(amount * feeShare, MILLION)))
+  if (feeShare === null) return paise(flat)
+  // Each of them begins a paisa of its own.
+  return paise(least(flat, ceil(amount * feeShare, MILLION) + BigInt(count - 1)))
 }
 
 /**

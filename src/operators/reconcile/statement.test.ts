@@ -37,6 +37,11 @@ test('a statement with an unreadable row is refused, and the error names every s
   })
 })
 
+test('paise behind paise, or behind the end of an amount, are no amount', async (t) => {
+  for (const amount of ['500.00.50', '500/-.50'])
+    await assert.rejects(read(t, `utr,amount\nU1,${amount}\n`), /amount must be rupees/)
+})
+
 test('an amount that an unquoted comma splits in two is refused, even if the row is no longer for it', async (t) => {
   const text = 'utr,amount,remark,date\nU1,50,000\nU2,1,50,000.00\nU3,₹50,000,\nU4,50.00,000\nU5,50,1000\n'
   await assert.rejects(read(t, text), (error) => {

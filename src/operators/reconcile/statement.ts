@@ -68,7 +68,8 @@ function readLine(
 /** A statement may have paise, which payoutd never pays. */
 function rupees(text: string): Rupees {
   const [, whole, fraction = ''] = /^(.*?)(?:\.(\d{1,2}))?$/.exec(text.trim()) ?? []
-  const read = rupeesToPaise(whole ?? '')
+  // Paise behind paise, or behind what ends an amount, make no amount.
+  const read = rupeesToPaise(/\d\.|\/-\s*$/.test(whole ?? '') ? text : (whole ?? ''))
   if (read.kind === 'unreadable') return read
   return { kind: 'amount', amount: paise(read.amount + BigInt(fraction.padEnd(2, '0'))) }
 }

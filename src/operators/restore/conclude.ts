@@ -12,6 +12,7 @@ import { become } from '../../domain/payout/transition.ts'
 import { applyAbsenceAfterRestore, applyReportsAfterRestore } from '../../domain/restore/apply-report.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { tellLostResult } from '../../ledger/published-messages.ts'
+import { mixedUntilOf } from '../../ledger/settings-in-force.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
 import { recordAttempts } from '../../ledger/sql/published-messages.ts'
 import { type InForce, settingsInForce } from '../../ledger/sql/settings-in-force.ts'
@@ -46,7 +47,8 @@ export async function conclude(
   const { ledger } = deps
   return ledger.db.transaction('settle recovered', async (tx) => {
     const inForce = await demandSettings(tx, fence, deps)
-    const mixedUntil = inForce?.answersMixedUntil ?? null
+    const mixed = deps.accounts.flatMap(({ accountId }) => mixedUntilOf(accountId, inForce) ?? [])
+    const mixedUntil = mixed.length > 0 ? Math.max(...mixed) : null
     if (said.kind !== 'alive' && mixedUntil !== null && tx.now < mixedUntil) return 'silent'
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)

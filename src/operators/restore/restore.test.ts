@@ -209,11 +209,11 @@ describe('"not found"', () => {
   })
 
   test('does not count while answers are mixed up', async (t) => {
-    const { accept, payUnknown, recover, ledger, db } = await restored(t)
+    const { accept, payUnknown, recover, ledger, db, accountId } = await restored(t)
     await accept('paid', 'waits')
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
     await payUnknown('paid')
-    await mixUp(db)
+    await mixUp(db, { ...ACCOUNT, accountId })
     assert.deepEqual((await recover()).counts, { paid: 1, untold: 1 })
     await inOrderAgain(ledger.db)
     assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })

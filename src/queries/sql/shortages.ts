@@ -1,6 +1,6 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
-import { estimatedFee, MOST_PAISE, sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
+import { estimatedFee, MOST_PAISE, paidFromBalance, sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 /** A merchant whose balance does not cover its next payout, as dispatch found it; amounts in paise. */
@@ -39,7 +39,7 @@ export const lackOfBalance: Fragment = {
 export const shortages = sql<{ merchantId: string | null; countUpTo: number }, Shortage>`
   select m.merchant_id, lack.payout_id, m.short_since as since, lack.missing, ready.count as waiting,
     (select ${sumOfPaise(`p.amount + ${estimatedFee.fragment}`)} from payouts p
-     where p.merchant_id = m.merchant_id and p.in_doubt) as kept
+     where p.merchant_id = m.merchant_id and p.in_doubt and ${paidFromBalance}) as kept
   from merchants m
   cross join lateral (${lackOfBalance}) lack
   cross join lateral (

@@ -26,7 +26,7 @@ import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
 import { canChangePace, WARM } from './merchant-gate.ts'
 import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
-import { balanceWatermark, saveBalance } from './sql/funds.ts'
+import { balanceWatermark, lockFunds, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
   ['acme', { ...QUERY_POLICY, graceMs: 1_000, resendWhenAbsent: true }],
@@ -52,6 +52,13 @@ const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
 const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong person' where payout_id = 'p000'`
 const notes = sql<{ payoutId: string }, { note: string }>`
   select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
+const addSettings = sql<{ settingsHash: string; accountId: string; mchId: string }>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', ${'settingsHash'}, ${'accountId'}, '', ${'mchId'}, '', '')`
+const adopt = sql<{
+  settingsHash: string
+}>`update merchants set settings_hash = ${'settingsHash'}, available = null`
+const nextApply = sql<object>`update merchants set rate_next = '2026-11-21T12:00:00.000750Z'`
 const amounts = sql<object, { amount: bigint }>`select amount from payouts`
 const messages = sql<object, { value: Buffer }>`select value from ${outboxMessages}`
 const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
@@ -199,6 +206,36 @@ describe('a claim', () => {
       ...(mark as NonNullable<typeof mark>),
     })
     assert.equal((await claim(ledger, options())).wave.length, 2)
+  })
+
+  test('keeps nothing of the balance for what may be at an account with another merchant number', async (t) => {
+    const { ledger, config, options } = await ready(t, 1)
+    assert.equal((await claim(ledger, options())).wave.length, 1)
+    const there = { ...ACCOUNT, accountId: 'there', settingsHash: 'h2' }
+    const moved = { ...ACCOUNT, accountId: 'here, under another address', settingsHash: 'h3' }
+    for (const account of [
+      { ...ACCOUNT, mchId: '1' },
+      { ...there, mchId: '2' },
+      { ...moved, mchId: '1' },
+    ])
+      await ledger.db.run(addSettings, account)
+    await accepted(ledger, config, [command('new', { amount: paise(10_000n) })])
+    const claimedAt = async (account: typeof ACCOUNT) => {
+      await ledger.db.run(adopt, account)
+      const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
+      assert.ok(mark)
+      await ledger.db.run(saveBalance, { merchantId: 'acme', available: 15_000n, ...mark })
+      return (await claim(ledger, options({ account }))).wave.length
+    }
+    assert.equal(await claimedAt(moved), 0)
+    assert.equal(await claimedAt(there), 1)
+  })
+
+  test('reads the time of the next apply with its microseconds: each claim would gain some of the budget', async (t) => {
+    const { ledger } = await ready(t, 0)
+    await ledger.db.run(nextApply, {})
+    const [pace] = await ledger.db.run(lockFunds, { merchantId: 'acme' })
+    assert.equal(Math.round(((pace?.rateNext ?? 0) % 1) * 1000), 750)
   })
 
   test('uses the newest balance: an older answer never replaces it', async (t) => {
@@ -357,6 +394,21 @@ describe('a fee', () => {
     await balance(ledger, 20n * 10_100n)
     const { wave, shortOf } = await claim(ledger, options())
     assert.deepEqual([wave.length, shortOf], [20, null])
+  })
+
+  test('that has a minimum and a percentage keeps no payout waiting for more than the balance', async (t) => {
+    const { ledger, config, options } = await ready(t, 0)
+    for (const [payoutId, amount, fee] of [
+      ['large', 20_000_000n, 400_000n],
+      ['rupee', 100n, 500n],
+    ] as const) {
+      await accepted(ledger, config, [command(payoutId, { amount: paise(amount) })])
+      assert.equal((await claim(ledger, options())).wave.length, 1)
+      await answered(ledger, payoutId, amount, fee)
+    }
+    await accepted(ledger, config, [command('salary', { amount: paise(2_000_000n) })])
+    await balance(ledger, 2_300_000n)
+    assert.equal((await claim(ledger, options())).wave.length, 1)
   })
 
   test('that is implausible stops nothing, is stored as reported, and is an anomaly', async (t) => {

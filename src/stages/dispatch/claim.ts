@@ -87,11 +87,18 @@ function claimAmong(
     const open = gate(funds, Number(inFlight), lagMs, limits, tx.now)
     if (open.room === 0) return { ...NOTHING, gate: open, funds }
 
-    const { opened, aside } = await next(tx, Math.min(open.room, atMost), funds, options, look)
+    const { opened, aside } = await next(
+      tx,
+      Math.min(open.room, atMost),
+      { funds, inFlight: Number(inFlight) },
+      options,
+      look,
+    )
     await storeAside(tx, ledger, merchantId, aside)
     const { count, cost } = covered(
       opened.map(({ payout }) => payout.amount),
       funds,
+      Number(inFlight),
     )
     const shortOf = opened[count]?.payout ?? null
     const shortPayoutId = shortOf?.payoutId ?? null
@@ -162,7 +169,7 @@ const SWEEP = 500
 async function next(
   tx: Transaction,
   limit: number,
-  funds: MerchantPace,
+  { funds, inFlight }: { funds: MerchantPace; inFlight: number },
   { merchantId, account: { accountId, promises }, among = ANY, ...keys }: ClaimOptions,
   look: (candidates: readonly Candidate[]) => void,
 ) {
@@ -171,6 +178,7 @@ async function next(
     covered(
       candidates.map(({ amount }) => amount),
       funds,
+      inFlight,
     ).count
   const lookAt = async (limit: number) => {
     const found = (neverSent: boolean) => tx.run(lockCandidates, { merchantId, limit, allBut, neverSent })

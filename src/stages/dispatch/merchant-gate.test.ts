@@ -140,15 +140,22 @@ describe('what the balance covers', () => {
   const amounts = (...all: number[]) => all.map((amount) => paise(amount))
 
   test('payouts are taken in order, with fees, up to the first that does not fit', () => {
-    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), funds()), {
+    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), funds(), 0), {
       count: 2,
       cost: paise(801_000),
     })
   })
 
   test('a balance that is just enough covers it, one paisa less does not', () => {
-    assert.equal(covered(amounts(999_500), funds()).count, 1)
-    assert.equal(covered(amounts(999_501), funds()).count, 0)
+    assert.equal(covered(amounts(999_500), funds(), 0).count, 1)
+    assert.equal(covered(amounts(999_501), funds(), 0).count, 0)
+  })
+
+  test('an estimate beyond a tenth of the first amount keeps it back only while something is in flight', () => {
+    const mistaken = funds({ feeEstimate: paise(300_000) })
+    assert.deepEqual(covered(amounts(800_000, 100), mistaken, 0), { count: 1, cost: paise(1_100_000) })
+    assert.equal(covered(amounts(800_000), mistaken, 1).count, 0)
+    assert.equal(covered(amounts(1_000_001), mistaken, 0).count, 0)
   })
 
   test('it is reduced by the payouts in doubt when payoutd asked for it, and by all claimed since', () => {
@@ -157,13 +164,13 @@ describe('what the balance covers', () => {
       snapshotClaimed: paise(50_000),
       claimedTotal: paise(450_000),
     })
-    assert.equal(covered(amounts(299_500), spent).count, 1)
-    assert.equal(covered(amounts(299_600), spent).count, 0)
+    assert.equal(covered(amounts(299_500), spent, 0).count, 1)
+    assert.equal(covered(amounts(299_600), spent, 0).count, 0)
   })
 
   test('more in doubt than the balance covers nothing', () => {
     const doubtful = funds({ snapshotInDoubt: paise(2_000_000) })
-    assert.deepEqual([covered(amounts(100), doubtful).count, spendable(doubtful)], [0, 0n])
+    assert.deepEqual([covered(amounts(100), doubtful, 0).count, spendable(doubtful)], [0, 0n])
   })
 })
 

@@ -608,6 +608,21 @@ describe('the poller', () => {
     assert.deepEqual(await states(), ['queued', 'processing'])
   })
 
+  test('answers that are mixed up where the merchant was before say nothing about its present gateway', async (t) => {
+    let known: string | undefined
+    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
+      const [, control] = await payoutsOf(ledger)
+      return orderNo === known && control ? found(control, 'processing') : notFound
+    })
+    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    known = control.orderNo
+    await accept(control)
+    await mixUp(ledger.db, { ...ACCOUNT, accountId: 'former', settingsHash: 'before' })
+    for (let i = 0; i < 3; i++) await processAll()
+    const states = (await payoutsOf(ledger)).map(({ state }) => state)
+    assert.deepEqual(states, ['queued', 'processing'])
+  })
+
   test('confirms no refusal without a presence check once the account has shown an order, also one that is in review', async (t) => {
     for (const isShown of [false, true]) {
       const { ledger, processAll, accept } = await poller(t, 2, async () => notFound)

@@ -20,7 +20,7 @@ import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockOrders } from '../../ledger/ledger.ts'
-import { mayConclude, settingsInForceOf } from '../../ledger/settings-in-force.ts'
+import { mayConclude, mixedUntilOf, settingsInForceOf } from '../../ledger/settings-in-force.ts'
 import type { InForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Logger } from '../../platform/log.ts'
 import { mapKey } from '../../platform/map-key.ts'
@@ -147,7 +147,7 @@ function sinceMixed(
   inForce: ReadonlyMap<string, InForce>,
 ): Payout | undefined {
   if (!payout || evidence.source === 'CALLBACK') return payout
-  const mixedUntil = inForce.get(evidence.merchantId)?.answersMixedUntil ?? null
+  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
   return doubtedAnew(payout, mixedUntil, evidence.queryPolicy)
 }
 

@@ -1,11 +1,12 @@
 import type { Paise } from '../../../domain/money.ts'
-import { estimatedFee, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
+import { estimatedFee, paidFromBalance, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 import type { CircuitState, MerchantFunds } from '../merchant-gate.ts'
 
+/** A time is read in whole ms; `rate_next` must keep its microseconds, or each claim would gain up to a ms of the budget. */
 const fundsColumns: Fragment = {
   fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
-    claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until, circuit_reason,
+    claimed_total, fee_estimate, fee_share, (extract(epoch from rate_next) * 1000)::float8 as rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until, circuit_reason,
     short_payout_id`,
 }
 
@@ -63,14 +64,17 @@ export const saveCircuit = sql<
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
 
-/** The state to compare the next balance answer with. One statement, so it is of one moment. */
+/**
+ * The state to compare the next balance answer with: what is on its way, or in doubt, at the merchant number in force. One
+ * statement, so it is of one moment.
+ */
 export const balanceWatermark = sql<
   { merchantId: string },
   { settingsHash: string; claimed: bigint; inDoubt: bigint }
 >`
   select m.settings_hash, m.claimed_total as claimed,
     (select ${sumOfPaise(`p.amount + ${estimatedFee.fragment}`)} from payouts p
-     where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
+     where p.merchant_id = m.merchant_id and p.in_doubt and ${paidFromBalance}) as in_doubt
   from merchants m where m.merchant_id = ${'merchantId'}`
 
 /** Never replaces a balance with the answer to an earlier query, or to one under other settings. */
