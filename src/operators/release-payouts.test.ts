@@ -428,3 +428,45 @@ test('a payout that pays the same and was paid in an earlier pay period is not n
   await decided(ledger, 'again-1', pay)
   assert.deepEqual(await others(), [])
 })
+
+/** `again-1` held in a batch of its own, and `early-1` paid since; of the same, 150 payouts of another batch were cancelled. */
+async function heldBehindMany(t: TestContext) {
+  const opened = await testLedger(t)
+  const { ledger, config } = opened
+  const take = (...commands: PayoutCommand[]) => accepted(ledger, config, commands, { holdDuplicates: true })
+  const many = Array.from({ length: 150 }, (_, index) => `many-${index}`)
+  await take(...many.map((payoutId) => command(payoutId, { batchId: 'many' })))
+  await take(command('again-1', { batchId: 'then' }))
+  for (const payoutId of many)
+    await decided(ledger, payoutId, (payout) =>
+      cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'the wrong file' })),
+    )
+  await take(command('early-1', { batchId: 'early' }))
+  await releasePayouts(request('early-1'), ledger)
+  await decided(ledger, 'early-1', submit)
+  await decided(ledger, 'early-1', pay)
+  return opened
+}
+
+test('a release says that payoutd did not look at all that pays the same, though nothing that it looked at does', async (t) => {
+  const { ledger, config } = await heldBehindMany(t)
+  const shown = await previewRelease(request('again-1'), ledger.db)
+  assert.ok(shown[0]?.kind === 'queued')
+  assert.deepEqual(shown[0].otherPayments, { found: [], thereMayBeMore: true })
+  assert.match(
+    releaseText(shown, 'would be'),
+    /; by now perhaps some of the many payouts that payoutd did not look at pay the same amount to the same beneficiary$/,
+  )
+  const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
+  assert.match(
+    storyText(story, shown[0].otherPayments),
+    /\nother payouts of the same amount to the same beneficiary\n {2}perhaps some of the many payouts that /,
+  )
+  const unasked = await releasePayouts({ ...request('again-1'), known: ['early-1'] }, ledger)
+  assert.match(
+    releaseText(unasked, 'is'),
+    /^payout again-1 stays held: perhaps some of .*: leave out --yes and look, because you cannot name those /,
+  )
+  const [released] = await releasePayouts({ ...request('again-1'), shown }, ledger)
+  assert.equal(released?.kind, 'queued')
+})

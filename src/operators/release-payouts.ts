@@ -105,7 +105,7 @@ async function decide(
     }
     if (!('change' in decision)) return { decision, outcome }
     const unseen = unseenOf(why.otherPayments, request.known, request.payoutIds)
-    if (unseen.found.length > 0)
+    if (unseen)
       return { decision: { nothing: true }, outcome: { payoutId, kind: 'unseen', otherPayments: unseen } }
     return isAsShown(outcome)
       ? { decision, outcome }

@@ -14,8 +14,10 @@ import {
 } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import { words } from '../domain/mask.ts'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
+import { cancel } from '../domain/payout/cancel.ts'
 import { shown } from '../domain/payout/order-shown.ts'
 import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
@@ -383,4 +385,27 @@ test('a resend names what else pays the same by now, and happens only as it was 
   assert.equal(unseen.otherPayments.found[0]?.state, 'queued')
   const known = await resolvePayout({ ...request, besides: { ...besides, known: ['again-1'] } }, ledger)
   assert.equal(known.kind, 'resolved')
+})
+
+test('a resend says that payoutd did not look at all that pays the same, and is not carried out unseen', async (t) => {
+  const { ledger, config } = await inReview(t)
+  const many = Array.from({ length: 101 }, (_, index) => `many-${index}`)
+  await accepted(
+    ledger,
+    config,
+    many.map((payoutId) => command(payoutId, { batchId: 'many' })),
+  )
+  for (const payoutId of many)
+    await decided(ledger, payoutId, (payout) =>
+      cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'the wrong file' })),
+    )
+  const besides = { payPeriod: 'month', known: null } as const
+  const request = { ...DECIDED, resolution: resend('R. Iyer'), besides }
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  const others = { found: [], thereMayBeMore: true }
+  assert.deepEqual(would.shown.otherPayments, others)
+  const unseen = await resolvePayout({ ...request, besides: { ...besides, known: [] } }, ledger)
+  assert.deepEqual(unseen, { kind: 'unseen', otherPayments: others })
+  assert.equal((await resolvePayout({ ...request, shown: would.shown }, ledger)).kind, 'resolved')
 })

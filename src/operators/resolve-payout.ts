@@ -94,7 +94,7 @@ async function decide(
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
   const unseen = unseenOf(otherPayments, request.besides?.known ?? null, [])
-  if (unseen.found.length > 0) return { decision: null, outcome: { kind: 'unseen', otherPayments: unseen } }
+  if (unseen) return { decision: null, outcome: { kind: 'unseen', otherPayments: unseen } }
   const { after } = decision.change
   if (after.state === 'paid' && after.utr !== null) {
     const { utr } = after

@@ -1,6 +1,6 @@
 import { awaitsRelease } from '../domain/commands/holds.ts'
 import type { PayPeriod } from '../domain/commands/pay-period.ts'
-import { NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments.ts'
+import { areThere, type OtherPayments } from '../queries/other-payments.ts'
 
 /**
  * How to look for other payments of the same. `payPeriod`: the merchant's. `known`: the payoutIds of those that the operator knows of;
@@ -9,23 +9,25 @@ import { NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments
 export type LookForOthers = { payPeriod: PayPeriod; known: readonly string[] | null }
 
 /**
- * The other payments that the operator has not been shown. One that waits for a release of its own is none of them, unless it is among
- * `together`, which the same command pays: whoever releases that sees this one.
+ * The other payments that the operator has not been shown; null: none. Nobody can know of those that payoutd did not look at. One
+ * that waits for a release of its own is none of them, unless it is among `together`, which the same command pays: whoever
+ * releases that sees this one.
  */
 export const unseenOf = (
   { found, thereMayBeMore }: OtherPayments,
   known: readonly string[] | null,
   together: readonly string[],
-): OtherPayments =>
-  known === null
-    ? NO_OTHER_PAYMENTS
-    : {
-        found: found.filter(
-          (other) =>
-            !known.includes(other.payoutId) && (!awaitsRelease(other) || together.includes(other.payoutId)),
-        ),
-        thereMayBeMore,
-      }
+): OtherPayments | null => {
+  if (known === null) return null
+  const unseen = {
+    found: found.filter(
+      (other) =>
+        !known.includes(other.payoutId) && (!awaitsRelease(other) || together.includes(other.payoutId)),
+    ),
+    thereMayBeMore,
+  }
+  return areThere(unseen) ? unseen : null
+}
 
 /** What is compared with what was shown: that one of them went on from being sent to being paid is no change. */
 export const comparable = ({ found, thereMayBeMore }: OtherPayments): object => ({

@@ -9,10 +9,14 @@ export type OtherPayment = Pick<FoundPayment, 'state' | 'reason' | 'mayBePaid'> 
   batchId: string | null
 }
 
-/** `thereMayBeMore`: there are so many that payoutd did not look at all of them. */
+/** `thereMayBeMore`: there are so many equal payments that payoutd did not look at all of them; then `found` may be empty too. */
 export type OtherPayments = { found: OtherPayment[]; thereMayBeMore: boolean }
 
 export const NO_OTHER_PAYMENTS: OtherPayments = { found: [], thereMayBeMore: false }
+
+/** Whether something else pays the same, or may. */
+export const areThere = ({ found, thereMayBeMore }: OtherPayments): boolean =>
+  found.length > 0 || thereMayBeMore
 
 /**
  * What else pays the same as each of these payouts if it is paid now, by payoutId; none where nothing does. A payment counts if
@@ -32,14 +36,21 @@ export async function otherPayments(
   }))
   if (wanted.length === 0) return new Map()
   const rows = await connection.run(otherPaymentsOf, { merchantId, wanted })
+  const otherOf = ({
+    otherPayoutId,
+    otherBatchId,
+    state,
+    reason,
+    mayBePaid,
+  }: FoundPayment): OtherPayment => ({
+    ...{ payoutId: otherPayoutId, batchId: otherBatchId, state, reason, mayBePaid },
+  })
   const byPayout = Map.groupBy(rows, ({ payoutId }) => payoutId)
   return new Map(
     [...byPayout].map(([payoutId, of]) => [
       payoutId,
       {
-        found: of.map(({ otherPayoutId, otherBatchId, state, reason, mayBePaid }) => ({
-          ...{ payoutId: otherPayoutId, batchId: otherBatchId, state, reason, mayBePaid },
-        })),
+        found: of.flatMap((row) => (row.otherPayoutId === null ? [] : [otherOf(row)])),
         thereMayBeMore: of.some(({ thereMayBeMore }) => thereMayBeMore),
       },
     ]),

@@ -9,13 +9,17 @@ export function otherPaymentsText(
   others: OtherPayments,
   isOfThisToo: (payoutId: string) => boolean = () => false,
 ): string {
-  const pay = others.found.length === 1 ? 'pays' : 'pay'
+  const pay = others.found.length === 1 && !others.thereMayBeMore ? 'pays' : 'pay'
   return `${theseText(others, isOfThisToo)} ${pay} the same amount to the same beneficiary`
 }
 
 /** Why an act with --yes did not pay a payout beside these. */
 export const unseenText = (others: OtherPayments): string =>
-  `${otherPaymentsText(others)}, and with --yes nobody is asked about that: name those that you know of with --besides, or leave out --yes`
+  `${otherPaymentsText(others)}, and with --yes nobody is asked about that: ${
+    others.thereMayBeMore
+      ? 'leave out --yes and look, because you cannot name those with --besides that payoutd did not look at'
+      : 'name those that you know of with --besides, or leave out --yes'
+  }`
 
 /** The first of these payouts, and how many more there are. */
 export function theseText(
@@ -27,7 +31,9 @@ export function theseText(
   const parts = [
     ...named,
     ...(rest > 0 ? [`${rest} more`] : []),
-    ...(thereMayBeMore ? ['perhaps others that payoutd did not look at'] : []),
+    ...(thereMayBeMore
+      ? [`perhaps ${found.length === 0 ? 'some of the many payouts' : 'others'} that payoutd did not look at`]
+      : []),
   ]
   const last = parts.pop() ?? ''
   return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`

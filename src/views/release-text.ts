@@ -1,6 +1,7 @@
 import { formatRupees, sum } from '../domain/money.ts'
 import { formatTime } from '../domain/times.ts'
 import { isReleased, type ReleaseOutcome } from '../operators/release-payouts.ts'
+import { areThere } from '../queries/other-payments.ts'
 import { eachText } from './each-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
@@ -28,9 +29,11 @@ export function releaseText(
     },
     (rest) => {
       const more = rest.filter(isReleased)
-      const beside = more.filter(({ otherPayments }) => otherPayments.found.length > 0).length
+      const beside = more.filter(({ otherPayments }) => areThere(otherPayments)).length
       const besides =
-        beside > 0 ? `, of which ${beside} although another payout pays the same (--json names each)` : ''
+        beside > 0
+          ? `, of which ${beside} although another payout pays the same or may (--json names each)`
+          : ''
       return `and ${more.length} more ${are} released${besides}; ${rest.length - more.length} more stay as they are`
     },
   )
@@ -70,9 +73,9 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be', released: Reado
 
 function wasHeld({ holds, otherPayments }: Released, released: ReadonlySet<string>): string {
   const why = `it was held because ${holds.map(holdText).join(', and because ')}`
-  return otherPayments.found.length === 0
-    ? why
-    : `${why}; by now ${otherPaymentsText(otherPayments, (payoutId) => released.has(payoutId))}`
+  return areThere(otherPayments)
+    ? `${why}; by now ${otherPaymentsText(otherPayments, (payoutId) => released.has(payoutId))}`
+    : why
 }
 
 const AFTER_DEADLINE = {

@@ -6,7 +6,7 @@ import { isEnd } from '../domain/payout/states.ts'
 import { wasNeverSent } from '../domain/payout/transition.ts'
 import { LATER } from '../domain/payout/unconfirmed-answer.ts'
 import { formatTime } from '../domain/times.ts'
-import { NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments.ts'
+import { areThere, NO_OTHER_PAYMENTS, type OtherPayments } from '../queries/other-payments.ts'
 import type { PayoutStory } from '../queries/payout-story.ts'
 import { amountAndBeneficiary, placeInBatch } from '../queries/request.ts'
 import { shortageText } from '../queries/shortage-text.ts'
@@ -61,7 +61,7 @@ export function storyText(story: PayoutStory, others: OtherPayments = NO_OTHER_P
     ]),
     ...section(
       'other payouts of the same amount to the same beneficiary',
-      others.found.length === 0 ? [] : [others],
+      areThere(others) ? [others] : [],
       (payouts) => [theseText(payouts)],
     ),
     ...section('attempts', attempts, (sent) => [

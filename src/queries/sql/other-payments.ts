@@ -23,22 +23,23 @@ export const requestedTimes = sql<OfPayouts, { payoutId: string; requestedFor: I
 type Wanted = { payoutId: string; periodFrom: Instant; periodTo: Instant }
 
 export type FoundPayment = {
-  payoutId: string
   otherPayoutId: string
   otherBatchId: string | null
   state: State
   reason: string | null
   /** It ended unpaid, and the gateway has reported something else. */
   mayBePaid: boolean
-  /** Some search found so many payments that it did not look at all of them. */
-  thereMayBeMore: boolean
 }
+
+/** `thereMayBeMore`: some search found so many payments that it did not look at all of them, whatever came of those. */
+type FoundBeside = { payoutId: string; thereMayBeMore: boolean } & (FoundPayment | { otherPayoutId: null })
 
 /**
  * Other payouts of the same amount to the same beneficiary that are paid or may still be, by the rule by which intake holds;
- * those that were paid or sent come first. Searches by key alone, and looks at MOST_COMPARED payments in each search.
+ * those that were paid or sent come first. Searches by key alone, and looks at MOST_COMPARED payments in each search. If there
+ * may be more, there is a row even if all those payments are out of the way.
  */
-export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted[] }, FoundPayment>`
+export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted[] }, FoundBeside>`
   with asked as materialized (
     select own.*, own.beneficiary_hash as payee_hash, c.file, c.row_number,
       to_timestamp(wanted.period_from / 1000) as period_from, to_timestamp(wanted.period_to / 1000) as period_to,
@@ -62,11 +63,13 @@ export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted
   from asked
   cross join lateral (
     with ${searches}
-    select e.payout_id,
-      (select count(*) from by_batch) >= ${mostCompared}
+    select e.payout_id, bound.there_may_be_more
+    from (
+      select (select count(*) from by_batch) >= ${mostCompared}
         or (select count(*) from reopened) = ${mostCompared}
         or (select count(*) from in_batch) = ${mostCompared} as there_may_be_more
-    from (
+    ) bound
+    left join (
       select payout_id from in_batch e where asked_again and ${isAlive}
       union
       select payout_id from up_to_period e where ${repeated}
@@ -74,13 +77,13 @@ export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted
       select payout_id from by_batch e where ${repeated}
       union
       select payout_id from reopened e where ${repeated}
-    ) e
-    where e.payout_id <> asked.payout_id
+    ) e on e.payout_id <> asked.payout_id
   ) found
-  cross join lateral (
+  left join lateral (
     select * from payouts
     where payouts.merchant_id = asked.merchant_id and payouts.payout_id = found.payout_id
     offset 0
-  ) p
+  ) p on true
+  where p.payout_id is not null or found.there_may_be_more
   order by asked.payout_id,
     case p.state when 'paid' then 0 when 'queued' then 2 when 'held' then 3 else 1 end, p.payout_id`

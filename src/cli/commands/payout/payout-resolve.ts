@@ -13,6 +13,7 @@ import {
 } from '../../../operators/resolve-payout.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
+import { areThere } from '../../../queries/other-payments.ts'
 import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
 import { requestText } from '../../../queries/request.ts'
 import { lastWord } from '../../../queries/review.ts'
@@ -207,7 +208,7 @@ function reportOf(
     case 'resolved': {
       const { kind, payout } = outcome
       const { otherPayments } = outcome.shown
-      const besides = otherPayments.found.length === 0 ? '' : `; by now ${otherPaymentsText(otherPayments)}`
+      const besides = areThere(otherPayments) ? `; by now ${otherPaymentsText(otherPayments)}` : ''
       const { state, utr, reason, orderNo, deadline, ready, dueAt } = payout
       const from = ready || dueAt === null ? '' : ` from ${formatTime(dueAt)}`
       const what =
