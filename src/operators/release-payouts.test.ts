@@ -470,3 +470,14 @@ test('a release says that payoutd did not look at all that pays the same, though
   const [released] = await releasePayouts({ ...request('again-1'), shown }, ledger)
   assert.equal(released?.kind, 'queued')
 })
+
+test('a payout that pays the same and waits since for a release of its own does not stop a release', async (t) => {
+  const { ledger, take } = await heldTwice(t)
+  const shown = await previewRelease(request('again-2'), ledger.db)
+  await take(command('again-3', { batchId: 'november-4' }))
+  const [released] = await releasePayouts({ ...request('again-2'), shown }, ledger)
+  assert.equal(released?.kind, 'queued')
+  const [next] = await previewRelease(request('again-3'), ledger.db)
+  assert.ok(next?.kind === 'queued')
+  assert.ok(next.otherPayments.found.some(({ payoutId }) => payoutId === 'again-2'))
+})

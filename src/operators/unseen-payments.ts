@@ -29,8 +29,15 @@ export const unseenOf = (
   return areThere(unseen) ? unseen : null
 }
 
-/** What is compared with what was shown: that one of them went on from being sent to being paid is no change. */
+/**
+ * What is compared with what was shown. It is no change that one of them went on from being sent to being paid, nor that one waits
+ * for a release of its own: whoever releases that sees this one, and a long release would stop half way at every new duplicate.
+ */
 export const comparable = ({ found, thereMayBeMore }: OtherPayments): object => ({
-  found: new Set(found.map((other) => `${other.payoutId} ${awaitsRelease(other)} ${other.mayBePaid}`)),
+  found: new Set(
+    found
+      .filter((other) => !awaitsRelease(other))
+      .map(({ payoutId, mayBePaid }) => `${payoutId} ${mayBePaid}`),
+  ),
   thereMayBeMore,
 })
