@@ -128,3 +128,16 @@ test('with --yes a payout is released only if what else pays the same is named w
     /is queued; it was held because .*; by now payout again-1 of batch twice \(queued\) pays/,
   )
 })
+
+test('the JSON of a release names the first of many others that pay the same, and counts the rest', async (t) => {
+  const env = await withHeld(t)
+  const others = Array.from({ length: 24 }, (_, index) => command(`other-${index}`, { batchId: `b${index}` }))
+  await withLedger(readConfig(env), (ledger) =>
+    accepted(ledger, readConfig(env), others, { holdDuplicates: true }),
+  )
+  const { stdout } = await payoutd(['payout', 'release', 'again-1', ...BY, '--dry-run', '--json'], env)
+  const { found, more, thereMayBeMore } = JSON.parse(stdout).payouts[0].otherPayments
+  assert.deepEqual([found.length, more, thereMayBeMore], [20, 4, false])
+  const shown = await payoutd(['payout', 'show', 'again-1', '--json'], env)
+  assert.equal(JSON.parse(shown.stdout).otherPayments.found.length, 25)
+})

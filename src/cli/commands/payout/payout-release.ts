@@ -87,8 +87,19 @@ const reportOf = (
 ): ActReport => ({
   // The others are only counted; inLines would copy millions of entries where thousands pay the same.
   text: releaseText([...inLines(outcomes.slice(0, LISTED)), ...outcomes.slice(LISTED)], be, askedFor),
-  json: { payouts: outcomes },
+  json: { payouts: outcomes.map(withFirstOthers) },
 })
+
+/**
+ * With the first of its other payments, and how many more there are; `payout show --json` has them all. Where all of 13,000 payouts
+ * pay the same, no string could hold them.
+ */
+const withFirstOthers = (outcome: ReleaseOutcome): object => {
+  if (!('otherPayments' in outcome)) return outcome
+  const { found, thereMayBeMore } = outcome.otherPayments
+  const first = found.slice(0, LISTED)
+  return { ...outcome, otherPayments: { found: first, more: found.length - first.length, thereMayBeMore } }
+}
 
 /** What the first ones ask for. */
 async function askedFor(
