@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts'
 import { Heartbeats } from '../running/heartbeats.ts'
 import { pause, waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
-import { DamagedBatches } from './damaged-batches.ts'
+import { DoubtfulBatches } from './doubtful-batches.ts'
 import type { BatchMessage } from './kafkajs/record-batch.ts'
 import { ExpectedOffsets, isLost, type Log, type Standing } from './offsets.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
@@ -89,9 +89,14 @@ const GROUP_IS_SHARED =
  */
 const aheadBy = (): number => Date.now() - performance.now()
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
-/** How KafkaJS names the offset from which a batch was fetched. */
+/** What KafkaJS's types leave out. `messagesWithinOffset`: without what lies before the offset from which was fetched. */
+type KafkajsBatch = {
+  fetchedOffset: string
+  rawMessages: BatchMessage[]
+  messagesWithinOffset: BatchMessage[]
+}
 const fetchedFrom = (batch: EachBatchPayload['batch']): bigint =>
-  BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset)
+  BigInt((batch as unknown as KafkajsBatch).fetchedOffset)
 const backOff = (failures: number): number => Math.min(10_000, 200 * 2 ** failures)
 
 /** The life of one KafkaJS consumer: from connecting until it is stopped or crashes. */
@@ -116,7 +121,7 @@ export class ConsumerSession {
   readonly #left = new Set<Promise<void>>()
   readonly #fewAtOnce: LimitFunction
   readonly #failures = new Map<string, number>()
-  readonly #damaged = new DamagedBatches()
+  readonly #doubtful = new DoubtfulBatches()
   /** How long batches, and positions, of all partitions together have only failed. */
   readonly #outcomes = new Heartbeats()
   /** By partition: the offset that Kafka does not have yet. */
@@ -386,7 +391,7 @@ export class ConsumerSession {
     const records = messages.filter(({ isPassedOver }) => !isPassedOver).map(toRecord)
     // The last offset in the headers of the fetched batches (record-batch.ts).
     const nextOffset = BigInt(batch.lastOffset()) + 1n
-    const raw = (batch as unknown as { messagesWithinOffset: BatchMessage[] }).messagesWithinOffset
+    const { rawMessages, messagesWithinOffset: raw } = batch as unknown as KafkajsBatch
     const epoch = raw.at(-1)?.leaderEpoch ?? null
     const beat = setInterval(() => {
       // A rebalance shows up here as an error. The runner meets it again after this batch, and rejoins.
@@ -401,7 +406,7 @@ export class ConsumerSession {
         throw new Error(`topic ${at.topic} was deleted and made again`)
       }
       await this.#demandSameLog(at, stored, raw[0]?.leaderEpoch)
-      this.#damaged.demandIntact(keyOf(at), fetchedFrom(batch), messages)
+      this.#doubtful.demandCertain(keyOf(at), fetchedFrom(batch), rawMessages[0])
       if (nextOffset > BigInt(batch.highWatermark)) {
         throw new Error(
           `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,

@@ -580,7 +580,7 @@ test('after the store is set back, the consumer reads again from there, whether 
   await eventually('what the store lost', () => store.offsets.get('0') === 11n)
   assert.deepEqual(store.texts.slice(15), numbers(8, 10))
   assert.equal(known[0], undefined, 'where it stood before is not known')
-  assert.equal(known.at(-1), 11n)
+  assert.ok(known.includes(11n), 'where it stood when it was set back is known')
 })
 
 test('a topic that is deleted and created again during reading is read from its beginning, even if it is longer', async (t) => {

@@ -11,19 +11,49 @@ import { kafka } from './kafka.fixture.ts'
  */
 export type TurnedBit = { content: string | Buffer; way: 'to Kafka' | 'from Kafka'; times: number }
 
+/**
+ * The bit (0 is the lowest) of byte `at` of the batch that begins at offset `batch` turns on the way from Kafka, `times` times. Only
+ * uncompressed batches.
+ */
+export type TurnedHeader = { batch: bigint; at: number; bit: number; times: number }
+
 /** Kafka over a wire on which a bit turns, and how many times it did. Content must come in one part, so let it be short. */
-export async function turningWire(t: TestContext, { content, way, times }: TurnedBit) {
+export function turningWire(t: TestContext, { content, way, times }: TurnedBit) {
   const searched = Buffer.from(content)
+  const find = (part: Buffer) => {
+    const found = part.indexOf(searched)
+    return found === -1 ? null : { at: found + searched.length - 1, bit: 0 }
+  }
+  return wireThatTurns(t, way, times, find)
+}
+
+/** The same with a bit of the header of a batch. */
+export function turningHeader(t: TestContext, { batch, at, bit, times }: TurnedHeader) {
+  const isBegin = (part: Buffer, place: number) =>
+    part.readBigInt64BE(place) === batch && part[place + 16] === 2 && part.readInt16BE(place + 21) === 0
+  const find = (part: Buffer) => {
+    for (let place = 0; place + 61 <= part.length; place++)
+      if (isBegin(part, place)) return { at: place + at, bit }
+    return null
+  }
+  return wireThatTurns(t, 'from Kafka', times, find)
+}
+
+async function wireThatTurns(
+  t: TestContext,
+  way: TurnedBit['way'],
+  times: number,
+  find: (part: Buffer) => { at: number; bit: number } | null,
+) {
   let turned = 0
   const turning = () =>
     new Transform({
       transform(part: Buffer, _encoding, done) {
-        const found = part.indexOf(searched)
-        if (found === -1 || turned >= times) return done(null, part)
+        const found = turned < times ? find(part) : null
+        if (found === null) return done(null, part)
         turned++
         const copy = Buffer.from(part)
-        const at = found + searched.length - 1
-        copy.writeUInt8(copy.readUInt8(at) ^ 1, at)
+        copy.writeUInt8(copy.readUInt8(found.at) ^ (1 << found.bit), found.at)
         return done(null, copy)
       },
     })

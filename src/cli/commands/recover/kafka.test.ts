@@ -20,7 +20,7 @@ test('a batch that Kafka keeps damaged ends a recovery, which names it and leave
   await assert.rejects(
     read([]),
     new RegExp(
-      `${topic}/0/0: .* its checksum was wrong .* run the command again with --leave-out ${topic}/0/0$`,
+      `${topic}/0/0: .* its checksum, format or offset was wrong .* run the command again with --leave-out ${topic}/0/0$`,
     ),
   )
   await read([`${topic}/0/0`])

@@ -14,6 +14,12 @@ export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100, 
 const HEADER = 61
 const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x07]
 
+/**
+ * What is known of where a damaged batch ends. `named`: its last offset by its own header, which may be what is damaged; `next`:
+ * the first offset of the intact batch right behind it, null if the fetch has none.
+ */
+export type DamagedEnd = { named: bigint; next: bigint | null }
+
 /** A message as KafkaJS creates it, plus what payoutd needs to leave out aborted transactions. */
 export type BatchMessage = KafkaMessage & {
   isControlRecord: boolean
@@ -24,8 +30,10 @@ export type BatchMessage = KafkaMessage & {
   batchContext: { producerId: string; inTransaction: boolean }
   /** Why `value` is not what the producer wrote. */
   unreadable?: Unreadable | undefined
-  /** It stands for a batch with a wrong checksum, which another fetch may bring intact. */
-  isDamaged?: boolean
+  /** The first offset of its batch by the header, where no checksum covers it. */
+  batchFirst: bigint
+  /** It stands for a damaged batch, which another fetch may bring intact. */
+  damaged?: DamagedEnd
 }
 
 /**
@@ -63,23 +71,6 @@ export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
   }
 }
 
-/**
- * The message that stands for a batch with a wrong checksum. Its offset is the last that the header names, by which the broker
- * finds batches, too; nothing else of the batch is used.
- */
-export function damagedBatch(batch: Buffer): BatchMessage {
-  const first = batch.readBigInt64BE(0)
-  const last = first + BigInt(Math.max(0, batch.readInt32BE(23)))
-  const detail = `a batch of the offsets ${first} to ${last} is damaged: its checksum was wrong each time it was fetched`
-  return {
-    ...{ offset: last.toString(), timestamp: '0', attributes: 0, key: null, value: null, headers: {} },
-    ...{ isControlRecord: false, leaderEpoch: null },
-    batchContext: { producerId: '-1', inTransaction: false },
-    unreadable: { reason: 'unreadable-batch', detail },
-    isDamaged: true,
-  }
-}
-
 type Context = ReturnType<typeof contextOf>
 
 function contextOf(batch: Buffer) {
@@ -103,7 +94,7 @@ function contextOf(batch: Buffer) {
 }
 
 const message = (
-  { isControlRecord, leaderEpoch, batchContext }: Context,
+  { first, isControlRecord, leaderEpoch, batchContext }: Context,
   offset: bigint,
   timestamp: number,
 ): BatchMessage => ({
@@ -116,6 +107,7 @@ const message = (
   isControlRecord,
   leaderEpoch,
   batchContext,
+  batchFirst: first,
 })
 
 const passedOver = (context: Context): BatchMessage => ({
