@@ -91,6 +91,16 @@ test('a length or a last offset that turned leads neither out of the batch nor b
   }
 })
 
+test('a length that turned negative is not counted from the end of the fetch', async () => {
+  const buffer = Buffer.concat([batch, batchAt(20n)])
+  buffer.writeInt32BE(-12 - batch.length, 8)
+  const { records } = await decode({ buffer, offset: 0 })
+  assert.deepEqual(
+    records.map(({ damaged }) => damaged),
+    [{ named: 19n, next: null }],
+  )
+})
+
 test('a damaged batch comes alone: what stands before it comes first, and what follows waits for another fetch', async () => {
   const damaged = Buffer.from(batch)
   damaged.writeUInt8(damaged.readUInt8(100) ^ 1, 100)
