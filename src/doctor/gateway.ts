@@ -87,9 +87,13 @@ export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
         `${baseUrl} refuses the balance query (${said})`,
         "correct the merchant's mchId, key or dialect: the gateway checks the request with them",
       )
+    case 'other-order':
+      return wrong(
+        `${baseUrl} answers the balance query with a report about an order`,
+        'look for a proxy before the gateway that shares or reuses connections, or ask the gateway what is wrong',
+      )
     case 'no-order-id':
     case 'lease-ended':
-    case 'other-order':
       throw new Error(`a balance query cannot end in ${answer.reason}`)
   }
 }

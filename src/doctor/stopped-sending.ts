@@ -33,7 +33,7 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
     run: async () => checkCircuits(await db.run(merchantRows, {})),
   },
   {
-    name: 'answers',
+    name: 'mixed answers',
     needs: ['migrations'],
     run: async () => checkAnswers(await db.run(mixedNow, {})),
   },

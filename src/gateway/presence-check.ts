@@ -11,7 +11,7 @@ const MOST_FOUND = 1_000
 export type KnownOrders = {
   /**
    * Orders that the gateway itself confirmed to exist, up to MOST_ASKED: the last one from before the order that was not found, and
-   * one from after it. Empty: none that it must still find. Null: it never confirmed any.
+   * one from after it. Empty: it confirmed orders, but none fits this check. Null: it never confirmed any.
    */
   known: () => Promise<readonly string[] | null>
   finds: (mchOrderNo: string) => Promise<boolean>

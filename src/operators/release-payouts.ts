@@ -88,6 +88,7 @@ async function decide(
   const counts = await tx.run(evidenceCountsOfPayouts, { merchantId, ids: asked.payoutIds })
   const evidenceCount = new Map(counts.map(({ id, count }) => [id, count]))
   const isAsShown = comparison(request.shown)
+  const together = new Set(request.payoutIds)
   return payoutIds.map((payoutId): PayoutsDecided<ReleaseOutcome> => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
@@ -104,7 +105,7 @@ async function decide(
       ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null, isFenced),
     }
     if (!('change' in decision)) return { decision, outcome }
-    const unseen = unseenOf(why.otherPayments, request.known, request.payoutIds)
+    const unseen = unseenOf(why.otherPayments, request.known, together)
     if (unseen)
       return { decision: { nothing: true }, outcome: { payoutId, kind: 'unseen', otherPayments: unseen } }
     return isAsShown(outcome)

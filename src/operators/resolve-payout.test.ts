@@ -364,8 +364,8 @@ test("a UTR that another payout has is refused, and the error names that payout;
 test('a resend names what else pays the same by now, and happens only as it was shown', async (t) => {
   const { ledger, config } = await inReview(t)
   await accepted(ledger, config, [command('again-1', { batchId: 'november-2' })], { holdDuplicates: true })
-  const besides = { payPeriod: 'month', known: null } as const
-  const request = { ...DECIDED, resolution: resend('R. Iyer'), besides }
+  const lookForOthers = { payPeriod: 'month', known: null } as const
+  const request = { ...DECIDED, resolution: resend('R. Iyer'), lookForOthers }
   const before = await previewResolve(request, ledger.db)
   assert.ok(before.kind === 'resolved')
   const named = before.shown.otherPayments.found.map(({ payoutId, state }) => [payoutId, state])
@@ -377,13 +377,16 @@ test('a resend names what else pays the same by now, and happens only as it was 
     reason: 'p-1 is stuck',
     shown: null,
   }
-  assert.equal((await releasePayouts({ ...release, ...besides }, ledger))[0]?.kind, 'queued')
+  assert.equal((await releasePayouts({ ...release, ...lookForOthers }, ledger))[0]?.kind, 'queued')
   const moved = await resolvePayout({ ...request, shown: before.shown }, ledger)
   assert.equal(moved.kind === 'refused' && moved.refusal.kind, 'moved')
-  const unseen = await resolvePayout({ ...request, besides: { ...besides, known: [] } }, ledger)
+  const unseen = await resolvePayout({ ...request, lookForOthers: { ...lookForOthers, known: [] } }, ledger)
   assert.ok(unseen.kind === 'unseen')
   assert.equal(unseen.otherPayments.found[0]?.state, 'queued')
-  const known = await resolvePayout({ ...request, besides: { ...besides, known: ['again-1'] } }, ledger)
+  const known = await resolvePayout(
+    { ...request, lookForOthers: { ...lookForOthers, known: ['again-1'] } },
+    ledger,
+  )
   assert.equal(known.kind, 'resolved')
 })
 
@@ -399,13 +402,13 @@ test('a resend says that payoutd did not look at all that pays the same, and is 
     await decided(ledger, payoutId, (payout) =>
       cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'the wrong file' })),
     )
-  const besides = { payPeriod: 'month', known: null } as const
-  const request = { ...DECIDED, resolution: resend('R. Iyer'), besides }
+  const lookForOthers = { payPeriod: 'month', known: null } as const
+  const request = { ...DECIDED, resolution: resend('R. Iyer'), lookForOthers }
   const would = await previewResolve(request, ledger.db)
   assert.ok(would.kind === 'resolved')
   const others = { found: [], thereMayBeMore: true }
   assert.deepEqual(would.shown.otherPayments, others)
-  const unseen = await resolvePayout({ ...request, besides: { ...besides, known: [] } }, ledger)
+  const unseen = await resolvePayout({ ...request, lookForOthers: { ...lookForOthers, known: [] } }, ledger)
   assert.deepEqual(unseen, { kind: 'unseen', otherPayments: others })
   assert.equal((await resolvePayout({ ...request, shown: would.shown }, ledger)).kind, 'resolved')
 })

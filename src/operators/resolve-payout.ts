@@ -28,9 +28,9 @@ import { comparable, type LookForOthers, unseenOf } from './unseen-payments.ts'
  */
 type Shown = ShownPayout & { evidenceCount: number; otherPayments: OtherPayments }
 
-/** `besides`: for a resend, how to look for other payments of the same. `shown`: what the operator was shown; null: nobody was asked. */
+/** `lookForOthers`: for a resend, how to look for other payments of the same. `shown`: what the operator was shown; null: nobody was asked. */
 export type ResolveRequest = PayoutKey &
-  Decided & { resolution: Resolution; besides?: LookForOthers; shown: Shown | null }
+  Decided & { resolution: Resolution; lookForOthers?: LookForOthers; shown: Shown | null }
 
 /**
  * The result of a person's decision. `shown`: the payout before it. `contradictedBy`: anomalies in which the gateway reports
@@ -93,7 +93,7 @@ async function decide(
     const contradictedBy = contradictions.map(({ anomalyId }) => anomalyId)
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
-  const unseen = unseenOf(otherPayments, request.besides?.known ?? null, [])
+  const unseen = unseenOf(otherPayments, request.lookForOthers?.known ?? null, new Set())
   if (unseen) return { decision: null, outcome: { kind: 'unseen', otherPayments: unseen } }
   const { after } = decision.change
   if (after.state === 'paid' && after.utr !== null) {
@@ -108,11 +108,11 @@ async function decide(
 /** What else pays the same as a payout that is to be sent again. */
 async function othersBesides(
   tx: Transaction,
-  { merchantId, payoutId, besides }: ResolveRequest,
+  { merchantId, payoutId, lookForOthers }: ResolveRequest,
 ): Promise<OtherPayments> {
-  if (!besides) return NO_OTHER_PAYMENTS
+  if (!lookForOthers) return NO_OTHER_PAYMENTS
   const asked = { merchantId, payoutIds: [payoutId] }
-  return (await otherPayments(tx, asked, besides.payPeriod, tx.now)).get(payoutId) ?? NO_OTHER_PAYMENTS
+  return (await otherPayments(tx, asked, lookForOthers.payPeriod, tx.now)).get(payoutId) ?? NO_OTHER_PAYMENTS
 }
 
 /**

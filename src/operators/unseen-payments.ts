@@ -9,20 +9,18 @@ import { areThere, type OtherPayments } from '../queries/other-payments.ts'
 export type LookForOthers = { payPeriod: PayPeriod; known: readonly string[] | null }
 
 /**
- * The other payments that the operator has not been shown; null: none. Nobody can know of those that payoutd did not look at. One
- * that waits for a release of its own is none of them, unless it is among `together`, which the same command pays: whoever
- * releases that sees this one.
+ * The other payments that the operator has not been shown; null: none. Nobody can know of those that payoutd did not look at. A held
+ * one need not be named, unless it is among `together`, which the same command pays: whoever releases it later is shown this one.
  */
 export const unseenOf = (
   { found, thereMayBeMore }: OtherPayments,
   known: readonly string[] | null,
-  together: readonly string[],
+  together: ReadonlySet<string>,
 ): OtherPayments | null => {
   if (known === null) return null
   const unseen = {
     found: found.filter(
-      (other) =>
-        !known.includes(other.payoutId) && (!awaitsRelease(other) || together.includes(other.payoutId)),
+      (other) => !known.includes(other.payoutId) && (!awaitsRelease(other) || together.has(other.payoutId)),
     ),
     thereMayBeMore,
   }

@@ -129,7 +129,9 @@ type ReconcileQuery = {
 async function ask(asking: ReconcileQuery): Promise<QueriedPayout> {
   const { options, merchant, resumed, db, ledger } = asking
   const accounts = connectAccounts(merchant, {
-    ...{ applies: 0, clock: systemClock, mixedUp: mixedAnswers(merchant.merchantId, db, silentLogger) },
+    applies: 0,
+    clock: systemClock,
+    mixedUp: mixedAnswers(merchant.merchantId, db, silentLogger),
   })
   const abort = new AbortController()
   const stop = () => abort.abort()

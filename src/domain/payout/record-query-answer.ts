@@ -19,7 +19,7 @@ import { awaitsConfirmation, countsUnchecked, LATER } from './unconfirmed-answer
 /** Why a payout is in review that the gateway no longer finds, although it showed an order of it. */
 export const NOT_FOUND = 'not-found'
 
-/** When payoutd asked, and whether the presence check of that time found the known orders. Null: there were none to find. */
+/** When payoutd asked, and whether the presence check of that time found the known orders. Null: the account never confirmed any. */
 export type QueryRecord = { askedAt: Instant; presence: boolean | null }
 
 /**

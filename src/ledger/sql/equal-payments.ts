@@ -14,6 +14,7 @@ import { saidOtherwise } from './said-otherwise.ts'
  * one file to one beneficiary would keep all commands waiting.
  */
 export const MOST_COMPARED = 100
+export const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
 /** For the payout `p`: it ended unpaid, and the gateway has not reported otherwise. */
 const isOutOfTheWay = `(${isEndedUnpaid} and said.open is null)`

@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts'
 import { leaveOutAborted } from './kafkajs/kafkajs-aborted.ts'
 import { readAllBatches } from './kafkajs/kafkajs-batches.ts'
 import { socketsUntil } from './kafkajs/kafkajs-ended.ts'
-import { compareFetches } from './kafkajs/kafkajs-fetch.ts'
+import { checkFetches } from './kafkajs/kafkajs-fetch.ts'
 import { logCreator } from './kafkajs/kafkajs-log.ts'
 import { keepPartitionsWithoutLeader } from './kafkajs/kafkajs-metadata.ts'
 import { encodeRecordsAtOnce } from './kafkajs/kafkajs-records.ts'
@@ -35,7 +35,7 @@ export function kafkaFor(
   stopNegativeTimers()
   keepPartitionsWithoutLeader()
   leaveOutAborted()
-  compareFetches()
+  checkFetches()
   goOnToTheNextBroker()
   return new Kafka({
     connectionTimeout: 5_000,

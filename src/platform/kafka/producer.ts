@@ -21,8 +21,8 @@ export interface Publisher {
 }
 
 /**
- * Kafka's error names that blame a message, not Kafka. CORRUPT_MESSAGE is none: a bit that turns on the way causes it, and
- * the next try succeeds.
+ * Kafka's error names that blame a message, not Kafka. CORRUPT_MESSAGE is not among them: a bit turned on the way, and the
+ * next try succeeds.
  */
 const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'])
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** A gateway that mixed answers up a moment ago, and the latest question. `orderNo` null: about the balance. */
+/** A gateway that mixed answers up a moment ago, and a recent question. `orderNo` null: about the balance. */
 export type MixedNow = { baseUrl: string; merchantId: string; orderNo: string | null; mixedUntil: Instant }
 
 export const mixedNow = sql<object, MixedNow>`

@@ -1,10 +1,9 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { State } from '../../domain/payout/states.ts'
-import { isAlive, MOST_COMPARED, repeated, searches } from '../../ledger/sql/equal-payments.ts'
+import { isAlive, mostCompared, repeated, searches } from '../../ledger/sql/equal-payments.ts'
 import { saidOtherwise } from '../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 const mayBePaid: Fragment = { fragment: `${saidOtherwise} is not null` }
 
 type OfPayouts = { merchantId: string; payoutIds: string[] }

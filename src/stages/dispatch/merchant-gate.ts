@@ -110,8 +110,8 @@ export function leftOf({ available, snapshotInDoubt, snapshotClaimed, claimedTot
 }
 
 /**
- * How many of `amounts`, in this order, the balance covers, and what they cost with estimated fees. While nothing is in flight, the
- * first one needs no room for an estimate beyond a tenth of it, which only an answer can correct.
+ * How many of `amounts`, in this order, the balance covers, and what they cost with estimated fees. While nothing is in flight, a
+ * fee estimate above a tenth of the first payout is ignored for it: only an answer can correct the estimate.
  */
 export function covered(
   amounts: readonly Paise[],

@@ -11,7 +11,8 @@ type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
  */
 export async function knownBeside(db: Database, asked: AskedPayout): Promise<string[] | null> {
   const [beside] = await db.run(ordersBeside, asked)
-  return !beside || beside.isFirst ? null : bothSides(beside)
+  if (!beside) return []
+  return beside.isFirst ? null : bothSides(beside)
 }
 
 /** Of the orders beside one, those to ask about: an older one, and a newer one if there is any. */

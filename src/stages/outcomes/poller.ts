@@ -80,7 +80,7 @@ export type QueryContext = {
   queryPolicy: QueryPolicy
   settingsHash: string
   askedAt: Instant
-  /** Null: the presence check had no orders to find. */
+  /** Whether the presence check found the known orders. Null: the account never confirmed any. */
   presence: boolean | null
 }
 
@@ -235,7 +235,7 @@ export class Poller<
     }
   }
 
-  /** Whether a "not found" counts: only if the same settings find orders that are known to exist. Null: none is. */
+  /** Whether a "not found" counts: only if the same settings find orders that are known to exist. Null: the account never confirmed any. */
   async #checkPresence(
     order: Queried & { orderNo: string },
     querier: Querier<Answer>,

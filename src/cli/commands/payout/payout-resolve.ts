@@ -81,7 +81,7 @@ export const resolveCommand = withDecision(
       const { key } = await payoutOf(db, merchantId, id)
       const { payout } = await tellPayout(db, key, config.sealing)
       const request = { ...key, by, reason, resolution: resolutionOf(payout), shown: null }
-      return resend ? { ...request, besides: lookForOthers } : request
+      return resend ? { ...request, lookForOthers } : request
     },
     async preview(request, db) {
       const outcome = await previewResolve(request, db)
@@ -199,7 +199,7 @@ const CONSEQUENCE: Record<Resolution['kind'], string> = {
 }
 
 function reportOf(
-  { payoutId, besides: lookedFor }: ResolveRequest,
+  { payoutId, lookForOthers }: ResolveRequest,
   outcome: ResolveOutcome,
   be: 'is' | 'would be',
 ): DecisionResult {
@@ -219,7 +219,7 @@ function reportOf(
             : `queued to be sent again under order ${orderNo}${from}, until ${formatTime(deadline)}`
       return {
         text: `payout ${payoutId} ${be} ${what}${besides}`,
-        json: { payoutId, kind, payout, ...(lookedFor && { otherPayments }) },
+        json: { payoutId, kind, payout, ...(lookForOthers && { otherPayments }) },
         isDone: true,
       }
     }

@@ -33,14 +33,17 @@ export function published(
         const { partition, offset, value, unreadable } = record
         const place = `${topic}/${partition}/${offset}`
         const isNamed = leaveOut.includes(place)
-        if (unreadable && !isNamed)
+        const cannotBeRead = unreadable?.reason === 'unreadable-batch'
+        if (cannotBeRead && !isNamed)
           throw new ExpectedFailure(
             `${place}: ${unreadable.detail}. It may hold what the ledger has lost: give Kafka back an intact copy of it; if there is ` +
               `none, run the command again with --leave-out ${place}`,
           )
         if (!isNamed && (value === null || isAvro(value))) return onRecord(record)
         if (++left <= MOST_NAMED)
-          note(`${place}: left out, because ${unreadable ? 'it is damaged' : 'payoutd did not write it'}`)
+          note(
+            `${place}: left out, because ${cannotBeRead ? 'it cannot be read' : 'payoutd did not write it'}`,
+          )
       }
       await readTopic({ connection: kafka, topic, onRecord: passOn, signal, log })
       if (left > MOST_NAMED) note(`${topic}: ${left} messages left out in all`)

@@ -178,7 +178,9 @@ async function recoverOne(
 ): Promise<MerchantFindings> {
   const { merchantId } = merchant
   const connected = connectAccounts(merchant, {
-    ...{ applies: 0, clock: systemClock, mixedUp: mixedAnswers(merchantId, ledger.db, silentLogger) },
+    applies: 0,
+    clock: systemClock,
+    mixedUp: mixedAnswers(merchantId, ledger.db, silentLogger),
   })
   const missing = await missingAccounts(merchant, ledger.db)
   const isDrawn = process.stderr.isTTY && !options.json

@@ -9,7 +9,7 @@ export const damagedBatch = (batchFirst: bigint, damaged: DamagedEnd): BatchMess
 })
 
 /**
- * The messages of a fetch as KafkaJS may have them, which drops those before the offset fetched from. A damaged batch gets its
+ * The messages of a fetch to hand to KafkaJS, which drops those before the offset fetched from. A damaged batch gets its
  * offset, at which it is read as one unreadable record: reading goes on behind it, and neither stands still nor skips an intact
  * batch that is seen. Kafka finds a batch by its last offset, so one that ends before `from` is damaged, too. `high`: the offset
  * behind the last that Kafka has.

@@ -16,7 +16,7 @@ let done = false
  * KafkaJS 2.2.4 drops what lies before the offset fetched from, and moves on if nothing is left. payoutd looks at the answer
  * before.
  */
-export function compareFetches(): void {
+export function checkFetches(): void {
   if (done) return
   done = true
   const broker: FetchingBroker = require('kafkajs/src/broker/index.js').prototype

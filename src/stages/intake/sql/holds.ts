@@ -4,6 +4,7 @@ import {
   isAlive,
   isOpen,
   MOST_COMPARED,
+  mostCompared,
   payoutOf,
   repeated,
   same,
@@ -60,7 +61,6 @@ export type Hold = {
 
 /** The bound if there is no note yet of when to start looking: once per beneficiary and amount. */
 const MOST_LOOKED_THROUGH = 1_000
-const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
 const beforeLast = same('e.pays_at >= asked.open_from and e.pays_at < asked.last_from', 'e.pays_at, e.batch')
 
