@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/instant.ts'
+import { doubtedAnew, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type InForce, settingsInForce } from './sql/settings-in-force.ts'
 
@@ -23,3 +24,17 @@ export const mayConclude = (
   inForce: InForce | undefined,
 ): boolean =>
   inForce?.settingsHash === settingsHash && askedAt >= (mixedUntilOf(accountId, inForce) ?? askedAt)
+
+/** The payout, or payin, as evidence of it is judged: for an answer to a query, without what was counted before answers were mixed up. */
+export function sinceMixed<Of extends { unknownSince: Instant | null; notFoundCount: number }>(
+  of: Of | undefined,
+  evidence: { merchantId: string } & (
+    | { source: 'CALLBACK' }
+    | { source: 'QUERY'; accountId: string; queryPolicy: QueryPolicy }
+  ),
+  inForce: ReadonlyMap<string, InForce>,
+): Of | undefined {
+  if (!of || evidence.source === 'CALLBACK') return of
+  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
+  return doubtedAnew(of, mixedUntil, evidence.queryPolicy)
+}

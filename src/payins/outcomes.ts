@@ -6,11 +6,11 @@ import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query-answer.ts'
 import { isEnd } from '../domain/payin/states.ts'
 import { anomaly } from '../domain/payin/transition.ts'
-import { doubtedAnew, nextQueryAt, type QueryPolicy } from '../domain/payout/next-query.ts'
+import { nextQueryAt, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { QueryRecord } from '../domain/payout/record-query-answer.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { mayConclude, mixedUntilOf, settingsInForceOf } from '../ledger/settings-in-force.ts'
+import { mayConclude, settingsInForceOf, sinceMixed } from '../ledger/settings-in-force.ts'
 import type { InForce } from '../ledger/sql/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
@@ -62,7 +62,7 @@ export async function applyPayinEvidenceBatch(
     })
     const decisions = known.map((said) => {
       const each = countedBy(inForce, said)
-      const payin = sinceMixed(each, payins.get(keyOf(each)), inForce)
+      const payin = sinceMixed(payins.get(keyOf(each)), each, inForce)
       const decision = decide(each, payin, deps.terms.get(each.merchantId) as PayinTerms, tx.now)
       if ('change' in decision) payins.set(keyOf(each), decision.change.after)
       return decision
@@ -103,17 +103,6 @@ async function queryAboutDoubtful(
 function countedBy(inForce: ReadonlyMap<string, InForce>, evidence: PayinEvidence): PayinEvidence {
   if (evidence.source === 'CALLBACK') return evidence
   return mayConclude(evidence, inForce.get(evidence.merchantId)) ? evidence : { ...evidence, presence: false }
-}
-
-/** What was counted before answers were mixed up does not count. */
-function sinceMixed(
-  evidence: PayinEvidence,
-  payin: Payin | undefined,
-  inForce: ReadonlyMap<string, InForce>,
-): Payin | undefined {
-  if (!payin || evidence.source === 'CALLBACK') return payin
-  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
-  return doubtedAnew(payin, mixedUntil, evidence.queryPolicy)
 }
 
 /** The same evidence without the texts that are kept only for people. */

@@ -569,6 +569,19 @@ describe('the poller', () => {
     assert.deepEqual(await anomaliesOf(ledger), [])
   })
 
+  /** A payout that is lost, and one that the gateway accepted and finds. */
+  async function lostBesideControl(t: TestContext) {
+    let known: string | undefined
+    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
+      const [, control] = await payoutsOf(ledger)
+      return orderNo === known && control ? found(control, 'processing') : notFound
+    })
+    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    known = control.orderNo
+    await accept(control)
+    return { ledger, processAll }
+  }
+
   test('confirms no absence without an order that is known to exist, however often the gateway answers "not found"', async (t) => {
     const { ledger, processAll } = await poller(t, 1, async () => notFound)
     for (let i = 0; i < 6; i++) await processAll()
@@ -587,14 +600,7 @@ describe('the poller', () => {
   })
 
   test('while answers are mixed up, as any process noted, no absence is confirmed', async (t) => {
-    let known: string | undefined
-    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
-      const [, control] = await payoutsOf(ledger)
-      return orderNo === known && control ? found(control, 'processing') : notFound
-    })
-    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
-    known = control.orderNo
-    await accept(control)
+    const { ledger, processAll } = await lostBesideControl(t)
     const states = async () => (await payoutsOf(ledger)).map(({ state }) => state)
     for (let i = 0; i < 2; i++) await processAll()
     await mixUp(ledger.db)
@@ -609,14 +615,7 @@ describe('the poller', () => {
   })
 
   test('answers that are mixed up where the merchant was before say nothing about its present gateway', async (t) => {
-    let known: string | undefined
-    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
-      const [, control] = await payoutsOf(ledger)
-      return orderNo === known && control ? found(control, 'processing') : notFound
-    })
-    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
-    known = control.orderNo
-    await accept(control)
+    const { ledger, processAll } = await lostBesideControl(t)
     await mixUp(ledger.db, { ...ACCOUNT, accountId: 'former', settingsHash: 'before' })
     for (let i = 0; i < 3; i++) await processAll()
     const states = (await payoutsOf(ledger)).map(({ state }) => state)

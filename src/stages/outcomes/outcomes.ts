@@ -4,13 +4,7 @@ import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { mayShowOrder, reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
-import {
-  doubtedAnew,
-  inconclusive,
-  isAskedAbout,
-  nextQueryAt,
-  type QueryPolicy,
-} from '../../domain/payout/next-query.ts'
+import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
 import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
@@ -20,7 +14,7 @@ import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockOrders } from '../../ledger/ledger.ts'
-import { mayConclude, mixedUntilOf, settingsInForceOf } from '../../ledger/settings-in-force.ts'
+import { mayConclude, settingsInForceOf, sinceMixed } from '../../ledger/settings-in-force.ts'
 import type { InForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Logger } from '../../platform/log.ts'
 import { mapKey } from '../../platform/map-key.ts'
@@ -82,7 +76,7 @@ export async function applyEvidenceBatch(
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
         const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
-        const payout = sinceMixed(each, payouts.get(key), inForce)
+        const payout = sinceMixed(payouts.get(key), each, inForce)
         const decided = decide(each, payout, deps.decisions, queryPolicy, attemptsAt, tx.now)
         const isFenced = fenced.has(each.merchantId)
         const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
@@ -138,17 +132,6 @@ function queryPolicyFor(
   return mayConclude(evidence, inForce.get(merchantId))
     ? evidence.queryPolicy
     : inconclusive(evidence.queryPolicy)
-}
-
-/** What was counted before answers were mixed up does not count. */
-function sinceMixed(
-  evidence: PayoutEvidence,
-  payout: Payout | undefined,
-  inForce: ReadonlyMap<string, InForce>,
-): Payout | undefined {
-  if (!payout || evidence.source === 'CALLBACK') return payout
-  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
-  return doubtedAnew(payout, mixedUntil, evidence.queryPolicy)
 }
 
 /** The same evidence without the parts that are only stored for people to read. */
