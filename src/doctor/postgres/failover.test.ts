@@ -77,10 +77,17 @@ test('a commit that waits for a standby is found on a real server, and its error
     transactionTimeoutMs: 500,
   })
   t.after(() => impatient.close())
-  const failure = await impatient.run(noteServer, { systemIdentifier: '1', timeline: 1n }).then(
-    () => assert.fail('it was committed'),
-    (error: unknown) => error,
-  )
+  let failure: unknown = null
+  let timeline = 0n
+  // PostgreSQL's processes read the setting one after the other: a commit before the last of them does not wait yet.
+  await eventually('a commit to wait', async () => {
+    timeline++
+    failure = await impatient.run(noteServer, { systemIdentifier: '1', timeline }).then(
+      () => null,
+      (error: unknown) => error,
+    )
+    return failure !== null
+  })
   assert.match(dependencyFaultOf(failure, ADDRESSES)?.todo ?? '', /a commit waits for a standby/)
   await eventually('it has waited for too long', async () => (await states())[0] === 'one')
   assert.equal((await states())[1], 'wrong')
