@@ -5,7 +5,7 @@ import { durableDatabase } from '../../../test/durable-database.ts'
 import { noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { dependencyFaultOf } from '../../platform/dependency-fault.ts'
 import { awaitedStandbys } from '../../platform/postgres/awaited-standbys.ts'
-import { connectDatabase, withSession } from '../../platform/postgres/postgres.ts'
+import { connectDatabase, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { examine } from '../examine.ts'
@@ -57,6 +57,10 @@ test('a standby that is away, so that every commit waits, is wrong, and the find
   }
 })
 
+const writes = sql<object>`
+  insert into ledger_server (system_identifier, timeline) values ('1', 1)
+  on conflict (only_one) do update set since = now()`
+
 test('a commit that waits for a standby is found on a real server, and its error is explained', async (t) => {
   const { url, db } = await durableDatabase(t)
   const standby = (names: string) =>
@@ -78,11 +82,9 @@ test('a commit that waits for a standby is found on a real server, and its error
   })
   t.after(() => impatient.close())
   let failure: unknown = null
-  let timeline = 0n
   // PostgreSQL's processes read the setting one after the other: a commit before the last of them does not wait yet.
   await eventually('a commit to wait', async () => {
-    timeline++
-    failure = await impatient.run(noteServer, { systemIdentifier: '1', timeline }).then(
+    failure = await impatient.run(writes, {}).then(
       () => null,
       (error: unknown) => error,
     )
