@@ -118,19 +118,12 @@ export function createGatewayClient(
       return whose(read.fields, params, operation)
     })
     crashPoint('after send', operation)
+    if (sent.kind === 'lost' && sent.reason === 'other-order') await mixedUp?.(orderIn(params))
     const { text, fields } = (sent.kind === 'answered' && read) || readBody(sent)
     return {
       answer: verifyAnswer(sent, fields, key, dialect.sign, signed),
       exchange: exchangeOf(params, sent, text, fields, secrets),
     }
-  }
-
-  const noted = async <Answer extends { kind: string; reason?: string }>(
-    orderNo: string | null,
-    answer: Answer,
-  ): Promise<Answer> => {
-    if (answer.kind === 'unknown' && answer.reason === 'other-order') await mixedUp?.(orderNo)
-    return answer
   }
 
   return {
@@ -140,20 +133,20 @@ export function createGatewayClient(
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
       const { answer, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return noted(order.mchOrderNo, readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange))
+      return readApplyAnswer(answer, dialect.retCodes.apply, secrets, exchange)
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
       const faults = faultsIn(querySchema, by)
       const { answer, exchange } = await call('payoutQuery', params, { faults })
-      return noted(numberIn(by), readQueryAnswer(answer, by, dialect.retCodes.query, exchange))
+      return readQueryAnswer(answer, by, dialect.retCodes.query, exchange)
     },
 
     async balance() {
       const params = balanceParams(mchId, reqTime())
       const { answer, exchange } = await call('balance', params, { signed: 'optional' })
-      return noted(null, readBalanceAnswer(answer, exchange))
+      return readBalanceAnswer(answer, exchange)
     },
 
     async payinCreate(order, lease) {
@@ -162,10 +155,7 @@ export function createGatewayClient(
       const faults = faultsIn(payinCreateSchema, order)
       const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
       const { answer, exchange } = await call('payinCreate', params, options)
-      return noted(
-        order.mchOrderNo,
-        readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange),
-      )
+      return readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange)
     },
 
     async payinQuery(by, options) {
@@ -173,17 +163,14 @@ export function createGatewayClient(
       const params = payinQueryParams(by, mchId, request.executeNotify)
       const faults = faultsIn(payinQuerySchema, request)
       const { answer, exchange } = await call('payinQuery', params, { faults })
-      return noted(numberIn(by), readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange))
+      return readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange)
     },
 
     async payinRecover(recovery) {
       const params = payinRecoveryParams(recovery, mchId)
       const faults = faultsIn(payinRecoverySchema, recovery)
       const { answer, exchange } = await call('payinRecovery', params, { faults })
-      return noted(
-        recovery.payOrderId,
-        readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange),
-      )
+      return readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
     },
 
     settingsHash: settingsHash({ baseUrl: origin + prefix, mchId, dialect, key }),
@@ -193,9 +180,11 @@ export function createGatewayClient(
 
 const always = () => true
 
-const numberIn = (
-  by: { mchOrderNo: string } | { agentpayOrderId: string } | { payOrderId: string },
-): string => Object.values(by)[0] as string
+/** The order that a request names, or null for the balance. */
+const orderIn = (params: Params): string | null => {
+  const name = NUMBERS.find((number) => params.has(number))
+  return name === undefined ? null : String(params.get(name))
+}
 
 /** The numbers by which requests and answers name an order, and those that the gateway gives it, each to one order only. */
 const NUMBERS = ['mchOrderNo', 'agentpayOrderId', 'payOrderId']
