@@ -34,11 +34,13 @@ export type ConcludeDeps = Accounts & {
 
 /**
  * Stores what all accounts reported about one payout of the list, applies it, and publishes the result that was lost. Resolves to
- * whether the answers were enough: while answers are mixed up, only an order that is alive is. Throws an ExpectedFailure if other settings of the merchant are in force.
+ * whether the answers were enough: to questions from before answers were last mixed up, only an order that is alive is. Throws an
+ * ExpectedFailure if other settings of the merchant are in force.
  */
 export async function conclude(
   key: Payout,
   said: AccountAnswers,
+  askedAt: Instant,
   fence: Fence,
   deps: ConcludeDeps,
 ): Promise<QueryResult> {
@@ -49,7 +51,7 @@ export async function conclude(
     const inForce = await demandSettings(tx, fence, deps)
     const mixed = deps.accounts.flatMap(({ accountId }) => mixedUntilOf(accountId, inForce) ?? [])
     const mixedUntil = mixed.length > 0 ? Math.max(...mixed) : null
-    if (said.kind !== 'alive' && mixedUntil !== null && tx.now < mixedUntil) return 'silent'
+    if (said.kind !== 'alive' && mixedUntil !== null && askedAt < mixedUntil) return 'silent'
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)
     const where = whereabouts(payout, deps)

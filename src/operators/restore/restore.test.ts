@@ -219,6 +219,22 @@ describe('"not found"', () => {
     assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })
   })
 
+  test('does not count if answers were still mixed up when it was asked', async (t) => {
+    const { accept, payUnknown, recover, client, db, accountId, orderNo } = await restored(t)
+    await accept('paid', 'waits')
+    await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    await payUnknown('paid')
+    const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
+      if (mchOrderNo === orderNo('waits')) await mixUp(db, { ...ACCOUNT, accountId })
+      const answer = await client.query({ mchOrderNo })
+      await inOrderAgain(db)
+      return answer
+    }
+    const queryPolicy = { ...POLICY, confirmations: 1 }
+    assert.deepEqual((await recover({ query, queryPolicy })).counts, { paid: 1, untold: 1 })
+    assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })
+  })
+
   test('counts once the grace and a lease have passed since the recovery began, and as often as the dialect requires', async (t) => {
     const { pay, accept, recover, raise, client, db } = await restored(t)
     await pay('known')
