@@ -8,16 +8,24 @@ const addSettings = sql<{ accountId: string; settingsHash: string; baseUrl: stri
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values ('acme', ${'settingsHash'}, ${'accountId'}, ${'baseUrl'}, '', '', '')
   on conflict (merchant_id, settings_hash) do update set base_url = excluded.base_url`
+const forMinute = sql<object>`update mixed_answers set mixed_until = now() + interval '1 minute'`
 const noLonger = sql<object>`update mixed_answers set mixed_until = now()`
-const longAgo = sql<object>`delete from mixed_answers`
+const longAgo = sql<object>`update mixed_answers set mixed_until = mixed_until - interval '1 day'`
 
-/** For a minute the gateway of an account of acme mixes answers up, as another merchant found out. */
-export async function mixUp(db: Database, account = ACCOUNT): Promise<void> {
+/** The gateway of an account of acme mixed an answer up, as another merchant found out: that for this order. */
+export async function mixUpOnce(db: Database, orderNo: string, account = ACCOUNT): Promise<void> {
   await db.run(addSettings, { ...account, baseUrl: BASE_URL })
-  await mixedAnswers('bolt', db, silentLogger)({ baseUrl: BASE_URL, orderNo: 'P7' }, 60_000)
+  await mixedAnswers('bolt', db, silentLogger)({ baseUrl: BASE_URL, orderNo })
+}
+
+/** It goes on to mix answers up for a minute. */
+export async function mixUp(db: Database, account = ACCOUNT): Promise<void> {
+  await mixUpOnce(db, 'P7', account)
+  await db.run(forMinute, {})
 }
 
 /** The minute has just ended. */
 export const inOrderAgain = (db: Database): Promise<unknown> => db.run(noLonger, {})
 
-export const neverMixedUp = (db: Database): Promise<unknown> => db.run(longAgo, {})
+/** It ended before anything of the test began. */
+export const inOrderForLong = (db: Database): Promise<unknown> => db.run(longAgo, {})

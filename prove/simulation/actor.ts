@@ -190,8 +190,7 @@ export abstract class Actor {
     const queryPolicy = queryPolicyOf(dialect)
     const options = {
       ...{ baseUrl, mchId, key, dialect, connections: 1, clock: this.clock },
-      mixedUp: (orderNo: string | null) =>
-        mixedUp({ baseUrl: account.baseUrl, orderNo }, queryPolicy.graceMs),
+      mixedUp: (orderNo: string | null) => mixedUp({ baseUrl: account.baseUrl, orderNo }),
     }
     const client = createGatewayClient(options, () => this.#transport(mchId))
     const keys = callbackKeys(settings)

@@ -13,7 +13,7 @@ import {
   type PayinsInReview,
   payinsInReview,
 } from '../queries/sql/merchants.ts'
-import { type MixedNow, mixedNow } from '../queries/sql/mixed-now.ts'
+import { type MixedLately, mixedLately } from '../queries/sql/mixed-lately.ts'
 import { OVERDUE_COUNTED_UP_TO, type Overdue, overdue } from '../queries/sql/overdue.ts'
 import { type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
@@ -35,7 +35,7 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
   {
     name: 'mixed answers',
     needs: ['migrations'],
-    run: async () => checkAnswers(await db.run(mixedNow, {})),
+    run: async () => checkAnswers(await db.run(mixedLately, {})),
   },
   {
     name: 'payouts in review',
@@ -187,11 +187,11 @@ export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
   )
 }
 
-function checkAnswers(mixed: readonly MixedNow[]): Finding {
-  if (mixed.length === 0) return good('no gateway mixes answers up')
+function checkAnswers(mixed: readonly MixedLately[]): Finding {
+  if (mixed.length === 0) return good('no gateway mixed answers up within the last day')
   const sentences = mixed.map(({ baseUrl, merchantId, orderNo, mixedUntil }) => {
     const asked = orderNo === null ? `the balance of ${merchantId}` : `order ${orderNo} of ${merchantId}`
-    return `${baseUrl} answered a question about ${asked} with another order: until ${formatTime(mixedUntil)} no order there counts as absent`
+    return `${baseUrl} answered a question about ${asked} with another order until ${formatTime(mixedUntil)}: no order there counts as absent until the dialect’s absence.graceMs has passed since`
   })
   return warning(
     sentences.join('; '),

@@ -22,7 +22,7 @@ export type MixedAnswer = { baseUrl: string; orderNo: string | null }
 type Connecting = {
   applies: number
   clock: Clock
-  mixedUp: (answer: MixedAnswer, forMs: number) => Promise<void>
+  mixedUp: (answer: MixedAnswer) => Promise<void>
 }
 
 /** Queries, the balance and payins share as many connections as applies have, plus this many. */
@@ -30,8 +30,7 @@ const SPARE_CONNECTIONS = 16
 
 /**
  * Clients for all accounts of a merchant; the caller closes them. `applies`: how many applies run at once, at most; 0 in a
- * process that sends none. `mixedUp` is called when an account answers about another order than the one asked about, with how long, in
- * ms, nothing may count as absent. The promises of former accounts do not count: no operator adopts them, so their settings may be
+ * process that sends none. `mixedUp` is called when an account answers about another order than the one asked about. The promises of former accounts do not count: no operator adopts them, so their settings may be
  * corrected at any time.
  */
 export function connectAccounts(
@@ -63,7 +62,7 @@ function connect(settings: GatewaySettings, { applies, clock, mixedUp }: Connect
     dialect,
     tls,
     clock,
-    mixedUp: (orderNo: string | null) => mixedUp({ baseUrl, orderNo }, queryPolicy.graceMs),
+    mixedUp: (orderNo: string | null) => mixedUp({ baseUrl, orderNo }),
   }
   const open = (connections: number) => createGatewayClient({ ...options, connections })
   const others = open(applies + SPARE_CONNECTIONS)

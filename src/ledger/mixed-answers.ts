@@ -4,27 +4,27 @@ import { type Database, sql } from '../platform/postgres/postgres.ts'
 /** As the gateway's client tells it (`MixedAnswer` of src/gateway/accounts.ts). */
 type Mixed = { baseUrl: string; orderNo: string | null }
 
-/** A gateway that mixes up every answer need not have each written. */
-const noteMixed = sql<Mixed & { merchantId: string; forMs: number }>`
+/** Each note stands for a second: a gateway that mixes up every answer need not have each written. */
+const noteMixed = sql<Mixed & { merchantId: string }>`
   insert into mixed_answers as x (base_url, mixed_until, merchant_id, order_no)
-  values (${'baseUrl'}, now() + ${'forMs'} * interval '1 ms', ${'merchantId'}, ${'orderNo'})
+  values (${'baseUrl'}, now() + interval '1 second', ${'merchantId'}, ${'orderNo'})
   on conflict (base_url) do update
     set mixed_until = excluded.mixed_until, merchant_id = excluded.merchant_id, order_no = excluded.order_no
-    where x.mixed_until < excluded.mixed_until - interval '1 second'`
+    where x.mixed_until < now()`
 
 /**
- * For the gateway clients of a merchant: notes that a gateway, or something before it, mixes answers up. For so many ms no "not
- * found" of any merchant of that gateway counts, in any process. Never rejects.
+ * For the gateway clients of a merchant: notes that a gateway, or something before it, mixes answers up. From then no "not found" of
+ * any merchant of that gateway counts, in any process, until the grace of the one that asks has passed. Never rejects.
  */
 export const mixedAnswers =
   (merchantId: string, db: Database, log: Logger) =>
-  async (answer: Mixed, forMs: number): Promise<void> => {
-    const about = { ...answer, merchantId, forMs }
+  async (answer: Mixed): Promise<void> => {
+    const about = { ...answer, merchantId }
     try {
       await db.run(noteMixed, about)
       log.warn(
         about,
-        'an answer is about another order than the one asked about: for this time no order counts as absent',
+        'an answer is about another order than the one asked about: until the grace has passed no order counts as absent',
       )
     } catch (error) {
       log.error(

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/instant.ts'
-import { doubtedAnew, type QueryPolicy } from '../domain/payout/next-query.ts'
+import { doubtedAnew } from '../domain/payout/next-query.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type InForce, settingsInForce } from './sql/settings-in-force.ts'
 
@@ -14,11 +14,14 @@ export async function settingsInForceOf(
   return new Map(inForce.map((each) => [each.merchantId, each]))
 }
 
-/** Until when no "not found" of this account counts, because its gateway mixed answers up. Null: it never did. */
+/** Until when the gateway of this account mixed answers up, the latest time. Null: it never did. */
 export const mixedUntilOf = (accountId: string, inForce: InForce | undefined): Instant | null =>
   inForce?.mixedUntil?.[accountId] ?? null
 
-/** Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. */
+/**
+ * Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. A
+ * payout's grace begins anew then, see sinceMixed.
+ */
 export const mayConclude = (
   { settingsHash, askedAt, accountId }: { settingsHash: string; askedAt: Instant; accountId: string },
   inForce: InForce | undefined,
@@ -28,13 +31,10 @@ export const mayConclude = (
 /** The payout, or payin, as evidence of it is judged: for an answer to a query, without what was counted before answers were mixed up. */
 export function sinceMixed<Of extends { unknownSince: Instant | null; notFoundCount: number }>(
   of: Of | undefined,
-  evidence: { merchantId: string } & (
-    | { source: 'CALLBACK' }
-    | { source: 'QUERY'; accountId: string; queryPolicy: QueryPolicy }
-  ),
+  evidence: { merchantId: string } & ({ source: 'CALLBACK' } | { source: 'QUERY'; accountId: string }),
   inForce: ReadonlyMap<string, InForce>,
 ): Of | undefined {
   if (!of || evidence.source === 'CALLBACK') return of
   const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
-  return doubtedAnew(of, mixedUntil, evidence.queryPolicy)
+  return doubtedAnew(of, mixedUntil)
 }

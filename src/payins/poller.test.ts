@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ACCOUNT, anomaliesOf, upsertMerchant } from '../../test/ledger.ts'
-import { inOrderAgain, mixUp, neverMixedUp } from '../../test/mixed-answers.ts'
+import { inOrderAgain, inOrderForLong, mixUp } from '../../test/mixed-answers.ts'
 import {
   accepted,
   brokenPayins,
@@ -155,7 +155,7 @@ test('"not found" confirms absence only if the settings in force find a payin th
   await inOrderAgain(ledger.db)
   await processAll()
   assert.deepEqual((await states())[1], ['unknown', 'timeout'])
-  await neverMixedUp(ledger.db)
+  await inOrderForLong(ledger.db)
   await processAll()
   await processAll()
   assert.deepEqual(await states(), [

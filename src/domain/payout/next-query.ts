@@ -80,13 +80,10 @@ export function answered(payout: Payout, { askedAt, counts }: CountedAnswer): Pa
 export const doubtedAnew = <Of extends { unknownSince: Instant | null; notFoundCount: number }>(
   of: Of,
   mixedUntil: Instant | null,
-  { graceMs }: QueryPolicy,
-): Of => {
-  const since = (mixedUntil ?? Number.NEGATIVE_INFINITY) - graceMs
-  return of.unknownSince !== null && of.unknownSince < since
-    ? { ...of, unknownSince: since, notFoundCount: 0 }
+): Of =>
+  of.unknownSince !== null && mixedUntil !== null && of.unknownSince < mixedUntil
+    ? { ...of, unknownSince: mixedUntil, notFoundCount: 0 }
     : of
-}
 
 /** When payoutd asked, and whether the answer may lead to anything. */
 type CountedAnswer = { askedAt: Instant; counts: boolean }

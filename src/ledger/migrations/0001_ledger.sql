@@ -376,8 +376,8 @@ create table gateway_settings (
   primary key (merchant_id, settings_hash)
 );
 
--- Gateways that mix answers up, or proxies before them: an answer was about another order than the one asked about. Before
--- mixed_until no "not found" of theirs counts.
+-- Gateways that mix answers up, or proxies before them: an answer was about another order than the one asked about. No "not
+-- found" of theirs counts until a grace has passed since mixed_until.
 create table mixed_answers (
   base_url text primary key,              -- as gateway_settings.base_url
   mixed_until timestamptz not null,

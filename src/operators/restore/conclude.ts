@@ -19,7 +19,13 @@ import { type InForce, settingsInForce } from '../../ledger/sql/settings-in-forc
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { QueryResult } from '../query-each.ts'
-import { type AccountAnswers, type Accounts, type Whereabouts, whereabouts } from './accounts.ts'
+import {
+  type AccountAnswers,
+  type Accounts,
+  type AskedAccount,
+  type Whereabouts,
+  whereabouts,
+} from './accounts.ts'
 import { refusals } from './cancel-requested.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
 import { keepAbsence, keepFound, type RecoveryFinding, wasAtGateway } from './sql/list.ts'
@@ -49,14 +55,13 @@ export async function conclude(
   const { ledger } = deps
   return ledger.db.transaction('settle recovered', async (tx) => {
     const inForce = await demandSettings(tx, fence, deps)
-    const mixed = deps.accounts.flatMap(({ accountId }) => mixedUntilOf(accountId, inForce) ?? [])
-    const mixedUntil = mixed.length > 0 ? Math.max(...mixed) : null
-    if (said.kind !== 'alive' && mixedUntil !== null && askedAt < mixedUntil) return 'silent'
+    const since = Math.max(0, ...deps.accounts.map((account) => countsSince(account, inForce)))
+    if (said.kind !== 'alive' && askedAt < since) return 'silent'
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)
     const where = whereabouts(payout, deps)
     if (said.kind === 'absent')
-      return concludeAbsence(tx, payout, said.exchange, where, { ...fence, mixedUntil }, ledger)
+      return concludeAbsence(tx, payout, said.exchange, where, { ...fence, since }, ledger)
     const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`
     const { decisions, after, sent } = applyReportsAfterRestore(
       payout,
@@ -76,6 +81,10 @@ export async function conclude(
     return 'answered'
   })
 }
+
+/** Since when a "not found" of this account counts: a grace after it last mixed answers up. */
+const countsSince = ({ accountId, queryPolicy }: AskedAccount, inForce: InForce | undefined): Instant =>
+  (mixedUntilOf(accountId, inForce) ?? 0) + queryPolicy.graceMs
 
 /** Other settings, adopted meanwhile, would decide otherwise. */
 async function demandSettings(
@@ -103,14 +112,14 @@ async function concludeAbsence(
   payout: Payout,
   exchange: Exchange,
   where: Whereabouts,
-  { round, mixedUntil }: Fence & { mixedUntil: Instant | null },
+  { round, since }: Fence & { since: Instant },
   ledger: Ledger,
 ): Promise<QueryResult> {
   const { merchantId, payoutId } = payout
   const { confirmations } = where.queryPolicy
   const found = foundAbsent(payout, where)
   const [kept] = await tx.run(keepAbsence, {
-    ...{ merchantId, payoutId, round, confirmations, found, mixedUntil },
+    ...{ merchantId, payoutId, round, confirmations, found, since },
   })
   if (!kept?.believed) return 'not-yet'
   await tellResult(tx, payout, ledger)

@@ -216,6 +216,8 @@ describe('"not found"', () => {
     await mixUp(db, { ...ACCOUNT, accountId })
     assert.deepEqual((await recover()).counts, { paid: 1, untold: 1 })
     await inOrderAgain(ledger.db)
+    const queryPolicy = { ...POLICY, graceMs: 60_000 }
+    assert.deepEqual((await recover({ queryPolicy })).counts, { paid: 1, untold: 1 }, 'the grace begins anew')
     assert.deepEqual((await recover()).counts, { paid: 1, 'never-sent': 1 })
   })
 

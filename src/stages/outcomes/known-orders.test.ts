@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { mixUpOnce } from '../../../test/mixed-answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { askingAbout, knownBeside } from './known-orders.ts'
@@ -53,6 +54,9 @@ test('a presence check asks about orders of the account from before and after th
     ['a', 'c'],
     'one of the same wave shows what the gateway knows of that time',
   )
+  const orderOf = (payoutId: string) => payouts.find((each) => each.payoutId === payoutId)?.orderNo ?? ''
+  await mixUpOnce(ledger.db, orderOf('c'))
+  assert.deepEqual(await beside('lost'), ['a', 'd'], 'the gateway confuses the other one')
   const newest = await ledger.db.run(newestOrders, { merchantId: 'acme', accountId })
   assert.deepEqual(named(newest.map(({ orderNo }) => orderNo)), ['d', 'c'])
   await ledger.db.run(allInReview, {})

@@ -15,7 +15,7 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
-import { inOrderAgain, mixUp, neverMixedUp } from '../../../test/mixed-answers.ts'
+import { inOrderAgain, inOrderForLong, mixUp, mixUpOnce } from '../../../test/mixed-answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
@@ -57,6 +57,13 @@ const fullSpeed = sql<{ warmUp: number }>`update merchants set warm_up = ${'warm
 /** Moves time on: everything that waits is due, and everything unknown has been so for another minute. */
 const laterOn = sql<object>`
   update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
+
+/** Everything that waits is due, and everything unknown has been so for an hour; answers were last mixed up a minute ago. */
+const mixedUpMinuteAgo = sql<object>`
+  with due as (update payouts set due_at = now() where due_at is not null),
+    unknown as (update payouts set unknown_since = now() - interval '1 hour' where state = 'unknown')
+  update mixed_answers set mixed_until = date_trunc('second', now()) - interval '59.999999 seconds'`
+const due = sql<object>`update payouts set due_at = now() where due_at is not null`
 
 /** The tables that evidence may make grow. */
 const tableSizes = sql<object, { history: number; anomalies: number; outbox: number }>`
@@ -488,12 +495,17 @@ describe('the poller', () => {
   })
   const notFound: QueryAnswer = { kind: 'not-found', exchange }
 
-  async function poller(t: TestContext, count: number, query: (orderNo: string) => Promise<QueryAnswer>) {
+  async function poller(
+    t: TestContext,
+    count: number,
+    query: (orderNo: string) => Promise<QueryAnswer>,
+    queryPolicy = POLICY,
+  ) {
     const wire = await onTheWire(t, count)
     const { ledger, outcomeDeps } = wire
     const poller = payoutPoller({
       ...outcomeDeps,
-      queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 1_000 }]]]),
+      queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy, query, timeoutMs: 1_000 }]]]),
       presenceCheck: new PresenceCheck(systemClock),
       log: silentLogger,
     })
@@ -570,16 +582,17 @@ describe('the poller', () => {
   })
 
   /** A payout that is lost, and one that the gateway accepted and finds. */
-  async function lostBesideControl(t: TestContext) {
+  async function lostBesideControl(t: TestContext, queryPolicy = POLICY) {
     let known: string | undefined
-    const { ledger, processAll, accept } = await poller(t, 2, async (orderNo) => {
+    const query = async (orderNo: string) => {
       const [, control] = await payoutsOf(ledger)
       return orderNo === known && control ? found(control, 'processing') : notFound
-    })
+    }
+    const { ledger, processAll, accept, turn } = await poller(t, 2, query, queryPolicy)
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     known = control.orderNo
     await accept(control)
-    return { ledger, processAll }
+    return { ledger, processAll, turn, control }
   }
 
   test('confirms no absence without an order that is known to exist, however often the gateway answers "not found"', async (t) => {
@@ -608,11 +621,29 @@ describe('the poller', () => {
     assert.deepEqual(await states(), ['unknown', 'processing'])
     await inOrderAgain(ledger.db)
     await processAll()
+    await inOrderForLong(ledger.db)
+    await processAll()
     assert.deepEqual(await states(), ['unknown', 'processing'], 'what was counted before does not count')
-    await neverMixedUp(ledger.db)
     await processAll()
     assert.deepEqual(await states(), ['queued', 'processing'])
   })
+
+  for (const [graceMs, ends] of [
+    [30_000, 'queued'],
+    [120_000, 'unknown'],
+  ] as const)
+    test(`after answers were mixed up, as another merchant noted, a payout is ${ends} a minute later by its own grace of ${graceMs} ms`, async (t) => {
+      const { ledger, processAll, turn } = await lostBesideControl(t, { ...POLICY, graceMs })
+      await processAll()
+      await mixUpOnce(ledger.db, 'P7')
+      await ledger.db.run(mixedUpMinuteAgo, {})
+      for (let i = 0; i < 4; i++) {
+        await turn()
+        await ledger.db.run(due, {})
+      }
+      const states = (await payoutsOf(ledger)).map(({ state }) => state)
+      assert.deepEqual(states, [ends, 'processing'])
+    })
 
   test('answers that are mixed up where the merchant was before say nothing about its present gateway', async (t) => {
     const { ledger, processAll } = await lostBesideControl(t)

@@ -67,16 +67,16 @@ export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding 
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
- * Counts a "not found"; after so many, in this round and since answers were last mixed up, it is believed. No row: the list was made anew meanwhile. `sent`: what was published, or
- * evidence of it, shows an attempt that the ledger lost.
+ * Counts a "not found"; after so many, in this round and `since` then, it is believed. No row: the list was made anew meanwhile.
+ * `sent`: what was published, or evidence of it, shows an attempt that the ledger lost.
  */
 export const keepAbsence = sql<
-  Round & { payoutId: string; confirmations: number; found: RecoveryFinding; mixedUntil: Instant | null },
+  Round & { payoutId: string; confirmations: number; found: RecoveryFinding; since: Instant },
   { believed: boolean; sent: boolean }
 >`
   with earlier as (
     select case when r.round = m.recovery_round
-                  and coalesce(r.not_found_since >= to_timestamp(${'mixedUntil'}::float8 / 1000), true)
+                  and r.not_found_since >= to_timestamp(${'since'}::float8 / 1000)
                 then r.not_found_count else 0 end as counted
     from ${listed}
     where r.merchant_id = ${'merchantId'} and r.payout_id = ${'payoutId'} and m.recovery_round = ${'round'}

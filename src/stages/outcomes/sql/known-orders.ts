@@ -6,6 +6,14 @@ const isKnown: Fragment = {
 }
 
 /**
+ * The order, or payin, about which an account last answered with another one. It may always do so, and as long as payoutd asks about
+ * it, no order counts as absent.
+ */
+export const confused = sql<{ merchantId: string; accountId: string }, { orderNo: string }>`
+  select x.order_no from mixed_answers x join gateway_settings s on s.base_url = x.base_url
+  where s.merchant_id = ${'merchantId'} and s.account_id = ${'accountId'} and x.order_no is not null`
+
+/**
  * By the time when they were first sent, beside that of a payout. All attempts of a payout have one order number, and it may have
  * left as long as the lease of one lasted; an older order is known to be as old as that only if it was sent once.
  */
@@ -14,21 +22,26 @@ export type OrdersBeside = { older: string | null; newer: string | null; newest:
 /** `isFirst`: the account has never reported an order of another payout, also none that it has forgotten since. */
 type PayoutsBeside = OrdersBeside & { isFirst: boolean }
 
-/** Orders that an account itself has reported, from when a payout was first sent or before, from after it was last sent, and the newest. */
+/**
+ * Orders that an account itself has reported, and does not confuse: from when a payout was first sent or before, from after it was
+ * last sent, and the newest.
+ */
 export const ordersBeside = sql<{ merchantId: string; payoutId: string; accountId: string }, PayoutsBeside>`
   select
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
-       and k.attempt = 1 and k.sent_at <= coalesce(p.sent_at, p.accepted_at) and k.payout_id <> p.payout_id
+       and k.order_no <> all (array(${confused})) and k.attempt = 1
+       and k.sent_at <= coalesce(p.sent_at, p.accepted_at) and k.payout_id <> p.payout_id
      order by k.sent_at desc limit 1) as older,
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
+       and k.order_no <> all (array(${confused}))
        and k.sent_at > (select max(a.lease_until) from attempts a
                         where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id)
      order by k.sent_at limit 1) as newer,
     (select k.order_no from payouts k
      where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'} and ${isKnown}
-       and k.sent_at is not null and k.payout_id <> p.payout_id
+       and k.order_no <> all (array(${confused})) and k.sent_at is not null and k.payout_id <> p.payout_id
      order by k.sent_at desc limit 1) as newest,
     not exists (
       select from payouts k where k.merchant_id = p.merchant_id and k.account_id = ${'accountId'}
