@@ -272,6 +272,10 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   payoutd, its ledger fits to its server, and nothing that was sent and paid by its successor shows in it.
 - **Upstreams that share a partition.** Who may write commands in transactions can hold up those of others in the same
   partition for as long as the brokers let a transaction stay open: what was not committed is never paid.
+- **Bits that turn in the memory of a broker or a proxy.** TCP finds a bit that turns on a wire, and payoutd compares the checksums
+  of batches, which disks keep, too. The rest of Kafka's answers has none, nor have requests: where a log begins and ends, how far
+  a group has read, what was aborted, what may be read. There such a bit can hide commands or results, or show what was not
+  committed. Memory that corrects errors prevents it.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.
 - **Size.** Worlds hold some hundred payouts, the soak a million. What happens at ten million is measured elsewhere, and
   is not judged payout by payout.
