@@ -253,6 +253,18 @@ test('the same row twice is one payout; the same reference with other content is
   assert.deepEqual(commandsTopic.rowNumbers, [2])
 })
 
+test('rows that differ by nothing that a person can see are one payout', async () => {
+  const like = (reference: string, name: string) => `${reference},${name},50100100001,HDFC0001234,500`
+  const { commandsTopic, run } = await bench([
+    like('Jos\u00e9 D', 'Jos\u00e9 D'),
+    like('Jose\u0301\u00a0D\u200b', 'Jose\u0301 D'),
+  ])
+  const ingested = await run()
+  assert.ok(ingested.kind === 'published')
+  assert.deepEqual([ingested.summary.payable.rows, ingested.summary.repeated.rows], [1, 1])
+  assert.deepEqual(commandsTopic.rowNumbers, [2])
+})
+
 test('totals that differ from the expected ones stop the ingest before it even contacts Kafka', async () => {
   const { commandsTopic, run } = await bench(rows(1, 3))
   assert.equal((await run({ expected: { rows: 4, amount: null } })).kind, 'totals-differ')

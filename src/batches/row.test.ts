@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { payoutIdFor } from '../domain/identifiers.ts'
 import { MOST } from '../domain/limits.ts'
 import { paise } from '../domain/money.ts'
 import { type Header, readHeader } from './format.ts'
@@ -104,6 +105,33 @@ test('the payoutId depends on merchant, batch and reference, and on nothing else
     ]).size,
     4,
   )
+})
+
+test('references that nobody can tell apart give one payoutId, and each stays as it is written', () => {
+  for (const [one, ...others] of [
+    ['Jos\u00e9 D', 'Jose\u0301 D', 'Jos\u00e9\u2003 D', '\uff2aos\u00e9 D'],
+    [
+      'EMP7',
+      'EMP7\u200b',
+      'EM\u00adP7',
+      '\u2060EMP\ufeff7',
+      'EMP7\u0085',
+      'EMP7 \u200b',
+      'E\u034fMP\ufe0f7',
+      'EMP\uff17',
+    ],
+    ['EMP 8', 'EMP\u00a08', 'EMP \u2009 8', 'EMP\u20288', 'EMP\u28008'],
+  ] as const) {
+    for (const reference of others) {
+      const row = read({ reference })
+      assert.equal(row.kind === 'payable' && row.command.payoutId, payoutIdFor('acme', 'nov', one), reference)
+      assert.equal(row.kind === 'payable' && row.command.metadata.reference, reference)
+      assert.equal(payoutIdFor('acme', 'nov', reference), payoutIdFor('acme', 'nov', one), reference)
+    }
+  }
+  const different = ['EMP7', 'emp7', 'EMP 7', 'EMP-7', 'EMP8', 'JOSE', 'JOS\u00c9']
+  assert.equal(new Set(different.map((each) => payoutIdFor('acme', 'nov', each))).size, different.length)
+  assert.deepEqual(faults({ reference: '\u200b\u2060' }), ['reference: required'])
 })
 
 test('every fault of a row is reported, under the columns of the file', () => {
@@ -298,12 +326,8 @@ test('a reference that may be an account number or a VPA, because columns were s
     const row = read({ reference, account_no: '12' })
     return row.kind === 'refused' && row.reference
   }
-  assert.deepEqual(['50100123456789', '501 0012-3456', 'asha.rao@okaxis', 'E-20261100005'].map(shown), [
-    '••••6789',
-    '••••3456',
-    'as••••@okaxis',
-    'E-20261100005',
-  ])
+  const written = ['50100123456789', '501 0012-3456', '501\u200b00123456', 'asha.rao@okaxis', 'E-20261100005']
+  assert.deepEqual(written.map(shown), ['••••6789', '••••3456', '••••3456', 'as••••@okaxis', 'E-20261100005'])
 })
 
 test('a row of another width is identified by its reference if that is the first cell, unless it may be an account number', () => {
@@ -356,12 +380,21 @@ test('a reference made of several columns cannot be confused with another', () =
     readRow([id, month, '50100123', 'HDFC0001234', '500'], 2, header(names, ['id', 'month']), BATCH)
   const good = row('7', 'nov')
   assert.equal(good.kind === 'payable' && good.reference, '7|nov')
-  for (const bad of [row('', 'nov'), row('7', ''), row('7|nov', 'x')]) assert.equal(bad.kind, 'refused')
+  for (const bad of [
+    row('', 'nov'),
+    row('7', ''),
+    row('7|nov', 'x'),
+    row('7\uff5cnov', 'x'),
+    row('7', '\u200b'),
+  ])
+    assert.equal(bad.kind, 'refused')
   const bad = row('7|nov', 'x')
   assert.deepEqual(bad.kind === 'refused' && [bad.reference, bad.faults], [
     null,
     [{ column: 'id', rule: 'text', message: 'must not contain "|"', found: '7|nov' }],
   ])
+  const unseen = row('7 \u200b', '\u2060 nov')
+  assert.equal(unseen.kind === 'payable' && unseen.command.payoutId, payoutIdFor('acme', 'nov', '7|nov'))
   assert.deepEqual(faults({ reference: '7|nov' }), ['payable'])
 })
 

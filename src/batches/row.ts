@@ -6,7 +6,7 @@ import { MOST } from '../domain/limits.ts'
 import { EMPTY, maskAccount, scrub } from '../domain/mask.ts'
 import { type Paise, ZERO } from '../domain/money.ts'
 import { rupeesToPaise } from '../domain/rupees.ts'
-import { cutText } from '../text/text.ts'
+import { asSeen, cutText } from '../text/text.ts'
 import type { Column, Header } from './format.ts'
 import { hideDigits } from './hide-digits.ts'
 import { isSplitAmount, SPLIT_AMOUNT } from './split-amount.ts'
@@ -39,7 +39,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 /** 5.01002E+13: a long number after a spreadsheet shortened it. */
 const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i
 const SEPARATOR = '|'
-const COULD_BE_ACCOUNT = /^[\p{Nd}\s-]{9,}$/u
+const couldBeAccount = (text: string): boolean => /^[\p{Nd}\s-]{9,}$/u.test(asSeen(text))
 /** Digits and signs, with an optional currency before or word after them. */
 const AMOUNT = /^(?:₹|rs\.?|inr)?[\s\p{Nd}.,+\-−()/e]*\p{L}{0,6}$/iu
 /** An amount in a payroll has fewer digits, paise included; most account numbers have more. */
@@ -75,13 +75,13 @@ export function readRow(
 
   const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
   const given = (column: Column): string | null => cell(column) || null
-  const { reference, faults } = referenceOf(cells, header)
+  const { reference, seen, faults } = referenceOf(cells, header)
   const written = rupeesToPaise(cell('amount'))
   const metadata = Object.fromEntries(
     header.metadata.map(({ name, index }) => [name, (cells[index] as string).trim()]),
   )
   const command: PayoutCommand = {
-    payoutId: payoutIdFor(batch.merchantId, batch.batchId, reference),
+    payoutId: payoutIdFor(batch.merchantId, batch.batchId, seen),
     merchantId: batch.merchantId,
     batchId: batch.batchId,
     rowNumber: row,
@@ -167,30 +167,36 @@ function accountFault(accountNo: string, fault: RowFault): RowFault {
     : fault
 }
 
+/** The reference as it is written, and as a person sees it, part by part, so that no part can look like two. */
 function referenceOf(
   cells: readonly string[],
   { reference }: Header,
-): { reference: string; faults: RowFault[] } {
-  const parts = reference.map(({ name, index }) => ({ name, text: (cells[index] as string).trim() }))
+): { reference: string; seen: string; faults: RowFault[] } {
+  const parts = reference.map(({ name, index }) => {
+    const text = (cells[index] as string).trim()
+    return { name, text, seen: asSeen(text) }
+  })
   const composed = parts.length > 1
-  const faults = parts.flatMap(({ name, text }) => {
+  const faults = parts.flatMap(({ name, text, seen }) => {
     const fault = (rule: string, message: string) => [
       { column: name, rule, message, found: cutText(scrub(text), 40) || EMPTY },
     ]
-    if (text === '') return fault('required', 'must be given: it tells this payment from the others')
+    if (seen === '') return fault('required', 'must be given: it tells this payment from the others')
     if ([...text].length > MAX_TEXT) return fault('length', `must be at most ${MAX_TEXT} characters`)
     if (CONTROL.test(text)) return fault('text', 'must be one line of text')
-    if (composed && text.includes(SEPARATOR)) return fault('text', `must not contain "${SEPARATOR}"`)
+    if (composed && seen.includes(SEPARATOR)) return fault('text', `must not contain "${SEPARATOR}"`)
     return []
   })
-  return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }
+  if (faults.length > 0) return { reference: '', seen: '', faults }
+  const join = (what: 'text' | 'seen') => parts.map((part) => part[what]).join(SEPARATOR)
+  return { reference: join('text'), seen: join('seen'), faults }
 }
 
 /** A reference in the form that people may see: if columns are swapped, an account number or a VPA is in its place. */
 export const shown = (reference: string): string =>
   reference
     .split(SEPARATOR)
-    .map((part) => (COULD_BE_ACCOUNT.test(part) || part.includes('@') ? scrub(part) : part))
+    .map((part) => (couldBeAccount(part) || part.includes('@') ? scrub(part) : part))
     .join(SEPARATOR)
 
 /** In a row of another width only the first cell is in its place, unless that is the missing one. */
@@ -198,7 +204,7 @@ function leadingReference(cells: readonly string[], header: Header): string | nu
   const [first, ...more] = header.reference
   if (first?.index !== 0 || more.length > 0) return null
   const { reference } = referenceOf(cells, header)
-  return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : shown(reference)
+  return reference === '' || couldBeAccount(reference) ? null : shown(reference)
 }
 
 /** Shows an amount whole, so that it can be corrected; masks anything else that may be in its place. */

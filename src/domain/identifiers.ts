@@ -1,4 +1,5 @@
 import { createHash, createHmac, hash, type KeyObject } from 'node:crypto'
+import { asSeen } from '../text/text.ts'
 import type { PayoutCommand } from './commands/command.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Anomaly } from './payout/payout.ts'
@@ -40,10 +41,10 @@ export function digest(parts: readonly string[], length: number): string {
 
 /**
  * The payoutId of a row in a payroll file. The same merchant, batch and reference always give the same id, wherever in the
- * file the row stands, so a corrected file pays only new rows.
+ * file the row stands, so a corrected file pays only new rows. References that nobody can tell apart are the same.
  */
 export const payoutIdFor = (merchantId: string, batchId: string, reference: string): string =>
-  `F${digest([merchantId, batchId, reference], 26)}`
+  `F${digest([merchantId, batchId, asSeen(reference)], 26)}`
 
 /**
  * The order number sent to the gateway: 30 characters of A–Z and 2–7 (contract: String(30)). `series` is 1 unless a person
@@ -67,7 +68,10 @@ export const reversalEventId = (merchantId: string, payoutId: string): string =>
 export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
   nameUuid(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]))
 
-/** Keyed hash (32 bytes) over payee and amount: two commands with the same hash ask for the same payment. */
+/**
+ * Keyed hash (32 bytes) over payee and amount: two commands with the same hash ask for the same payment. Names that nobody can
+ * tell apart are the same.
+ */
 export function fingerprint(
   command: Pick<
     PayoutCommand,
@@ -75,7 +79,8 @@ export function fingerprint(
   >,
   key: KeyObject,
 ): Buffer {
-  const { amount, currency, accountName, accountNo, bankCode, ifsc, vpa } = command
+  const { amount, currency, accountNo, bankCode, ifsc, vpa } = command
+  const accountName = command.accountName && asSeen(command.accountName)
   return createHmac('sha256', key)
     .update(joined([amount.toString(), currency, accountName, accountNo, bankCode, ifsc, vpa]), 'utf8')
     .digest()
@@ -136,10 +141,13 @@ export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: Ke
     .digest()
 }
 
-/** Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change. Null: the command has none. */
+/**
+ * Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change. Ids that nobody can tell apart are
+ * the same. Null: the command has none.
+ */
 export function beneficiaryIdHash({ beneficiaryId }: PayoutCommand, key: KeyObject): Buffer | null {
   if (beneficiaryId === null) return null
   return createHmac('sha256', key)
-    .update(joined(['beneficiaryId', beneficiaryId]), 'utf8')
+    .update(joined(['beneficiaryId', asSeen(beneficiaryId)]), 'utf8')
     .digest()
 }

@@ -14,6 +14,18 @@ export function cutText(text: string, most: number): string {
   return text.slice(0, endsInHalf ? most - 1 : most)
 }
 
+/** What takes no place on a screen; Unicode's own list lacks C1 control characters and annotation marks. */
+const NO_PLACE = /[\p{Default_Ignorable_Code_Point}\u0080-\u009f\ufff9-\ufffb]/gu
+/** White space of every kind; the blank Braille pattern is none to Unicode. */
+const BLANKS = /[\s\u2800]+/g
+
+/**
+ * What a person sees of a text, for comparing: without invisible characters, in one Unicode form (NFKC), with one space for any
+ * white space. Letter case counts, and so do letters of different scripts that look alike. ASCII stays as it is but for spaces.
+ */
+export const asSeen = (text: string): string =>
+  text.replace(NO_PLACE, '').normalize('NFKC').replace(BLANKS, ' ').trim()
+
 /** An address without the slashes at its end. */
 export function withoutLastSlashes(url: string): string {
   let end = url.length

@@ -3,7 +3,7 @@ import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PayoutCommand } from '../commands/command.ts'
-import { eventId, fingerprint, orderNumber, payoutIdFor } from '../identifiers.ts'
+import { beneficiaryIdHash, eventId, fingerprint, orderNumber, payoutIdFor } from '../identifiers.ts'
 import { maskAccount, maskVpa, scrub, words } from '../mask.ts'
 import { formatRupees, paise } from '../money.ts'
 import { isEnd, mayMove, STATES } from './states.ts'
@@ -61,6 +61,15 @@ test('a fingerprint depends on payee and amount, and on nothing else', () => {
   ]
   for (const other of others) assert.notDeepEqual(fingerprint(command(other), key), same)
   assert.deepEqual(fingerprint(command({ remark: 'other', batchId: 'other', priority: 5 }), key), same)
+})
+
+test('a name or a beneficiary’s own id that looks the same is the same', () => {
+  const hashes = ['Jos\u00e9 D', 'Jose\u0301\u00a0D\u200b', 'Jos\u00e9 E'].map((text) => {
+    const asked = command({ accountName: text, beneficiaryId: text })
+    return [fingerprint(asked, key), beneficiaryIdHash(asked, key)]
+  })
+  assert.deepEqual(hashes[1], hashes[0])
+  for (const i of [0, 1]) assert.notDeepEqual(hashes[2]?.[i], hashes[0]?.[i])
 })
 
 test('rupees have Indian grouping', () => {
