@@ -173,10 +173,12 @@ test('a creation without enough time left in its lease is not sent, and fails', 
 })
 
 test('a repeat is 200 with the same payin, another request under its key is 409', async (t) => {
-  const { create } = await collecting(t)
+  const { call, create } = await collecting(t)
   const first = await create('order-7', { amount: 50_000 })
-  const again = await create('order-7', { amount: '50000' })
-  assert.deepEqual([first.status, again.status, again.body.payinId], [201, 200, first.body.payinId])
+  for (const body of ['{"amount":"50000"}', '\ufeff{"amount":50000}']) {
+    const again = await call('POST', '', body, { 'idempotency-key': 'order-7' })
+    assert.deepEqual([first.status, again.status, again.body.payinId], [201, 200, first.body.payinId])
+  }
   const other = await create('order-7', { amount: 50_100 })
   assert.deepEqual(
     [other.status, other.type, other.body.type, other.body.payinId],
@@ -261,6 +263,25 @@ test('a request that breaks rules gets all of them in one answer, and payoutd ne
       String(amount),
     )
   }
+  const asNumber = (amount: string) =>
+    call('POST', '', `{"amount":${amount}}`, { 'idempotency-key': 'order-8' })
+  for (const amount of [
+    '100000.000000000001',
+    '10000.0',
+    '1e4',
+    '9007199254740993',
+    '-0.00000000000000000001',
+  ]) {
+    const { status, body } = await asNumber(amount)
+    assert.equal(status, 400, amount)
+    assert.deepEqual(body.errors, [
+      {
+        field: 'amount',
+        rule: 'type',
+        message: 'must be a whole number of paise, as a number of at most 15 digits or as text',
+      },
+    ])
+  }
   for (const returnUrl of [
     'https://shop.example.in/\ud800',
     'https://shop.example.in/\n',
@@ -306,6 +327,8 @@ test('an invalid request and an unknown payin are answered with a problem, too',
     json,
   ])
   assert.deepEqual(problem(await create('order-7', [])), [400, json])
+  for (const body of ['', '{"amount":50000,"__proto__":{"remark":"a"}}'])
+    assert.deepEqual(problem(await call('POST', '', body, key)), [400, json], body)
   assert.deepEqual(problem(await call('GET', '/CNOBODY')), [404, json])
   assert.deepEqual(problem(await call('GET', '/CNOBODY?merchantId=nobody')), [404, json])
   assert.deepEqual(problem(await call('GET', '/%00')), [404, json])

@@ -8,6 +8,7 @@ import { type PayinStory, payinJson, tellPayin } from '../payins/story.ts'
 import type { HttpServer } from '../platform/http.ts'
 import { atMost, type Database } from '../platform/postgres/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
+import { readJsonBodies } from './json-body.ts'
 import { sendProblem } from './problem.ts'
 
 type MerchantInQuery = { Querystring: { merchantId?: string } }
@@ -44,9 +45,10 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
   })
   const inHand = new Map<string, number>()
 
-  // A scope of its own, so that only its errors become problems.
+  // A scope of its own, so that only its errors become problems, and only its numbers bigint.
   void server.register(
     (scope: HttpServer, _, done) => {
+      readJsonBodies(scope)
       scope.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
         if (error instanceof TooManyInHand) return sendProblem(reply.header('retry-after', '1'), TOO_MANY)
         const { statusCode: status = 500, message } = error

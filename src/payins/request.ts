@@ -40,11 +40,11 @@ const encoded = (field: z.ZodString) =>
     params: { rule: 'url' },
   })
 
-const WHOLE_PAISE = 'must be a whole number of paise, as a number or as text'
-const isWhole = (value: number | string): boolean =>
-  typeof value === 'number' ? Number.isSafeInteger(value) : /^(0|[1-9][0-9]{0,17})$/.test(value)
+const WHOLE_PAISE = 'must be a whole number of paise, as a number of at most 15 digits or as text'
+const isWhole = (value: bigint | string): boolean =>
+  typeof value === 'bigint' || /^(0|[1-9][0-9]{0,17})$/.test(value)
 const wholePaise = z
-  .union([z.number(), z.string()], { error: WHOLE_PAISE })
+  .union([z.bigint(), z.string()], { error: WHOLE_PAISE })
   .refine(isWhole, { message: WHOLE_PAISE, params: { rule: 'whole-paise' }, abort: true })
   .transform((value) => BigInt(value))
 
@@ -60,7 +60,7 @@ const payinRequest = z.strictObject({
 
 const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signable(number30) })
 
-/** A body of `POST /v1/payins`, with the payin's merchant if the body names it. All faults at once; none repeats a value. */
+/** A body of `POST /v1/payins` as `readJsonBodies` reads it, with the payin's merchant if the body names it. All faults at once; none repeats a value. */
 export function readPayinRequest(
   body: unknown,
 ): ReadRequest<{ merchantId: string | undefined; request: PayinRequest }> {
