@@ -11,7 +11,7 @@ import { merchantsFile } from './merchants.ts'
 import { openObserver } from './observe.ts'
 import { keepResults } from './results.ts'
 import { type BenchServers, onFreshServers } from './servers.ts'
-import { MERCHANT_ID } from './settings.ts'
+import { GATEWAY, MERCHANT_ID, mchIdOf } from './settings.ts'
 import { percentile } from './statistics.ts'
 import { openTestbed, startSandbox } from './testbed.ts'
 
@@ -88,15 +88,19 @@ async function measure(
 ) {
   const testbed = await openTestbed(`fairness-${name}`, servers, { inFlight: IN_FLIGHT, latencyMs: 20 })
   const gateway = await hangingGateway()
-  const poor = await startSandbox(`fairness-${name}-poor`, servers, { latencyMs: 20, balance: '0' })
+  const poor = await startSandbox(`fairness-${name}-poor`, servers, {
+    latencyMs: 20,
+    balance: '0',
+    merchants: short,
+  })
   const shortOnes = Array.from({ length: short }, (_, i) => `short-${i}`)
   const { config, sandbox, env } = testbed
   await IMPLEMENTATIONS.payoutd.prepare(testbed)
   const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
   const merchants = await merchantsFile(servers.data, [
-    { id: MERCHANT_ID, baseUrl: env.GATEWAY_BASE_URL },
-    { id: HANGING, baseUrl: gateway.url },
-    ...shortOnes.map((id) => ({ id, baseUrl: poor.url })),
+    { id: MERCHANT_ID, mchId: GATEWAY.mchId, baseUrl: env.GATEWAY_BASE_URL },
+    { id: HANGING, mchId: GATEWAY.mchId, baseUrl: gateway.url },
+    ...shortOnes.map((id, i) => ({ id, mchId: mchIdOf(i), baseUrl: poor.url })),
   ])
   const [worker] = await IMPLEMENTATIONS.payoutd.start((args, more) =>
     testbed.spawn(args, { ...more, ...merchants }),

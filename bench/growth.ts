@@ -15,7 +15,7 @@ import { openObserver } from './observe.ts'
 import { peakMemoryMb } from './processes.ts'
 import { keepResults } from './results.ts'
 import { type BenchServers, onFreshServers } from './servers.ts'
-import { MERCHANT_ID, WARM_UP_PAYOUTS } from './settings.ts'
+import { MERCHANT_ID, mchIdOf, WARM_UP_PAYOUTS } from './settings.ts'
 import { sum } from './statistics.ts'
 import { openTestbed } from './testbed.ts'
 
@@ -101,7 +101,7 @@ async function measure(
   servers: BenchServers,
 ): Promise<Omit<Measured, 'name'>> {
   const { queued, history, processes, merchants, latencyMs, tail } = conditions
-  const testbed = await openTestbed(name, servers, { inFlight: IN_FLIGHT, latencyMs })
+  const testbed = await openTestbed(name, servers, { inFlight: IN_FLIGHT, latencyMs, merchants })
   const { config, sandbox, env } = testbed
   await IMPLEMENTATIONS.payoutd.prepare(testbed)
   const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: 'bench' })
@@ -110,7 +110,7 @@ async function measure(
   )
   const settings = await merchantsFile(
     servers.data,
-    merchantIds.map((id) => ({ id, baseUrl: env.GATEWAY_BASE_URL })),
+    merchantIds.map((id, i) => ({ id, mchId: mchIdOf(i), baseUrl: env.GATEWAY_BASE_URL })),
   )
   const workers: ServerProcess[] = []
   for (let i = 0; i < processes; i++)

@@ -25,3 +25,5 @@ export const WARM_UP_PAYOUTS = 2_000
 
 export const MERCHANT_ID = 'bench'
 export const GATEWAY = { mchId: '1000100', key: 'bench-only-key-8f32c912daa29d' }
+/** An account belongs to one merchant; those of a run are counted from 0. */
+export const mchIdOf = (merchant: number): string => String(Number(GATEWAY.mchId) + merchant)

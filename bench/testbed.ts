@@ -12,7 +12,7 @@ import type { Logger } from '../src/platform/log.ts'
 import { registerSchemas } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
 import type { BenchServers } from './servers.ts'
-import { type BenchSettings, GATEWAY, MERCHANT_ID, SETTLE_MS } from './settings.ts'
+import { type BenchSettings, GATEWAY, MERCHANT_ID, mchIdOf, SETTLE_MS } from './settings.ts'
 import { type Spawn, spawnNode } from './spawn.ts'
 
 /** What one run has to itself: a database, topics and a gateway with empty books. */
@@ -32,7 +32,7 @@ export interface Testbed {
 export async function openTestbed(
   name: string,
   servers: BenchServers,
-  settings: Pick<BenchSettings, 'inFlight' | 'latencyMs'>,
+  settings: Pick<BenchSettings, 'inFlight' | 'latencyMs'> & { merchants?: number },
 ): Promise<Testbed> {
   const { stack, host, logs, log } = servers
   const sandbox = await startSandbox(name, servers, { ...settings, balance: RICH })
@@ -63,18 +63,22 @@ export async function openTestbed(
 /** In paise. */
 const RICH = '900000000000000'
 
-/** A gateway with books of its own, where the merchant has so many paise. */
+/** A gateway with books of its own, where each merchant has so many paise. */
 export async function startSandbox(
   name: string,
   { data, logs, host }: BenchServers,
-  { latencyMs, balance }: Pick<BenchSettings, 'latencyMs'> & { balance: string },
+  {
+    latencyMs,
+    balance,
+    merchants = 1,
+  }: Pick<BenchSettings, 'latencyMs'> & { balance: string; merchants?: number },
 ): Promise<{ process: ServerProcess; url: string; stateFile: string }> {
   await mkdir(data, { recursive: true })
   const stateFile = path.join(data, `${name}.sqlite`)
   const logFile = path.join(logs, `${name}-sandbox.log`)
   const args = [sandboxMain, '--port', '0', '--state', stateFile]
-  const { mchId, key } = GATEWAY
-  args.push('--merchant', `${mchId}:${key}`, '--balance', balance)
+  for (let i = 0; i < merchants; i++) args.push('--merchant', `${mchIdOf(i)}:${GATEWAY.key}`)
+  args.push('--balance', balance)
   args.push('--latency-ms', String(latencyMs), '--settle-ms', String(SETTLE_MS))
   const started = await spawnNode(args, { logFile, ready: 'sandbox ready at', host })
   const [, url = ''] = /ready at ([^,]+),/.exec(started.line) ?? []

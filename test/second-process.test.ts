@@ -18,7 +18,7 @@ const anotherServer = sql<object>`update ledger_server set timeline = timeline -
 async function failover(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   const acme = config.merchants.get('acme') as Merchant
-  const newcomer = { ...acme, merchantId: 'newcomer' }
+  const newcomer = { ...acme, merchantId: 'newcomer', mchId: '1000200' }
   const both: Config = {
     ...config,
     merchants: new Map([acme, newcomer].map((each) => [each.merchantId, each])),

@@ -157,7 +157,11 @@ export const SETTINGS: SettingsGroup[] = [
 
 /** The one merchant of an installation without a merchants file. */
 export const MERCHANT_SETTINGS: Setting[] = [
-  { name: 'MERCHANT_ID', default: 'default', what: 'The merchant’s name in commands and topics.' },
+  {
+    name: 'MERCHANT_ID',
+    default: 'default',
+    what: 'The merchant’s name in commands and topics. Never change it.',
+  },
   {
     name: 'GATEWAY_BASE_URL',
     default: null,

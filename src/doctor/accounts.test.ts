@@ -46,4 +46,7 @@ test('settings with which payoutd serve would not start are wrong', async (t) =>
   const who = { by: 'asha', reason: 'new' }
   await adoptSettings(ledger.db, { ...acme, feeEstimate: paise(0n) }, who, async () => null)
   assert.deepEqual([await found('one'), await found('two')], ['good', 'wrong'])
+  const taken = await checkInForce(ledger.db, [{ merchantId: 'default', account }])
+  assert.match(taken.what, /^merchant default: its gateway account, .*, is or was that of merchant acme\./)
+  assert.match('todo' in taken ? taken.todo : '', /^payoutd serve does not start\. .*MERCHANT_ID/)
 })

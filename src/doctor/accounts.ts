@@ -1,5 +1,5 @@
 import type { Account } from '../gateway/dialect/account.ts'
-import { otherInForce } from '../operators/gateway-settings.ts'
+import { otherInForce, TAKEN_TODO, takenText } from '../operators/gateway-settings.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
@@ -39,6 +39,10 @@ export async function checkInForce(
   db: Database,
   configured: readonly { merchantId: string; account: Account }[],
 ): Promise<Finding> {
+  const taken = (await Promise.all(configured.map((each) => takenText(db, each)))).filter(
+    (text) => text !== null,
+  )
+  if (taken.length > 0) return wrong(taken.join('; '), `payoutd serve does not start. ${TAKEN_TODO}`)
   const others = await Promise.all(configured.map((each) => otherInForce(db, each)))
   const found = others.filter((other) => other !== null)
   if (found.length === 0) return good('no other gateway settings are in force')

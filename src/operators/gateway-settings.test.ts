@@ -9,6 +9,7 @@ import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { noteServer } from '../ledger/sql/server-identity.ts'
 import { topicNames } from '../messages/topics.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
@@ -22,10 +23,13 @@ const ACCOUNT: Account = {
   dialectName: 'sandbox',
   settingsHash: 'h',
 }
-const configured = (merchantId: string) => ({ merchantId, account: ACCOUNT, feeEstimate: paise(500n) })
+/** Each merchant has an account of its own. */
+const configured = (merchantId: string, accountId = `of ${merchantId}`) => ({
+  ...{ merchantId, account: { ...ACCOUNT, accountId }, feeEstimate: paise(500n) },
+})
 const elsewhere = (merchantId: string, settingsHash: string) => ({
   ...configured(merchantId),
-  account: { ...ACCOUNT, settingsHash },
+  account: { ...configured(merchantId).account, settingsHash },
 })
 const FOUND = 'payout.events holds what another ledger published'
 const nothing = async () => null
@@ -59,7 +63,7 @@ test('settings that somebody else changed since they were shown are not replaced
   const shown = await previewAdopt(db, elsewhere('acme', 'one'))
   const who = { by: 'asha', reason: 'new' }
   assert.equal((await adoptSettings(db, elsewhere('acme', 'two'), who, notAsked)).kind, 'adopted')
-  const late = await adoptSettings(db, elsewhere('acme', 'one'), who, notAsked, shown.before)
+  const late = await adoptSettings(db, elsewhere('acme', 'one'), who, notAsked, shown)
   assert.equal(late.kind, 'moved')
   assert.equal((await previewAdopt(db, elsewhere('acme', 'two'))).kind, 'unchanged')
 })
@@ -137,6 +141,44 @@ test('the first settings come into force in the name of the operator who acts, o
       ['acme', 'meera', 'recover', 'disk lost'],
     ],
   )
+})
+
+test("no first settings of a merchant come into force at an account that is or was another merchant's", async (t) => {
+  const { db } = await newLedger(t)
+  const WHO = { by: 'asha', reason: 'both companies pay from it' }
+  await requireInForce(db, configured('acme', 'former'), nothing)
+  await adoptSettings(db, elsewhere('acme', 'moved'), WHO, nothing)
+  for (const accountId of ['former', 'of acme']) {
+    const started = requireInForce(db, configured('default', accountId), nothing)
+    await assert.rejects(started, (error: Error) => {
+      assert.ok(error instanceof ExpectedFailure)
+      assert.match(
+        error.message,
+        /^merchant default: its gateway account, mchId 1000100 at https:\/\/gateway\.example, is or was that of merchant acme\. .* twice\. Nothing was started\. .*MERCHANT_ID.*payoutd merchant adopt/,
+      )
+      return true
+    })
+  }
+  assert.deepEqual(Object.keys(await fencesOf(db)), ['acme'])
+  await requireInForce(db, { ...configured('acme'), account: elsewhere('acme', 'moved').account }, notAsked)
+
+  const back = { ...elsewhere('acme', 'back'), account: { ...ACCOUNT, accountId: 'former' } }
+  assert.deepEqual((await previewAdopt(db, back)).others, [], "a merchant's own former account")
+  const shared = configured('default', 'of acme')
+  assert.deepEqual((await previewAdopt(db, shared)).others, ['acme'])
+  const unseen = await adoptSettings(db, shared, WHO, nothing, { before: null, others: [] })
+  assert.equal(unseen.kind, 'moved')
+  assert.equal((await adoptSettings(db, shared, WHO, nothing)).kind, 'adopted')
+  assert.equal(await requireInForce(db, shared, notAsked), null)
+})
+
+test('of two merchants that start at once at one account, one is refused', async (t) => {
+  const { db } = await newLedger(t)
+  const ids = ['acme', 'default', 'acme2', 'acme3']
+  const starts = await Promise.allSettled(ids.map((id) => requireInForce(db, configured(id, 'one'), nothing)))
+  const refused = starts.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
+  assert.equal(refused.length, ids.length - 1)
+  for (const each of refused) assert.match(each, /is or was that of merchant/)
 })
 
 test('a refusal after the ledger was set back does not advise putting the former settings back', async (t) => {

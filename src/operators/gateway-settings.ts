@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Paise } from '../domain/money.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { type GatewayPromises, withdrawnPromise } from '../domain/payout/send-again.ts'
@@ -8,7 +9,7 @@ import { fencedMerchants } from '../ledger/ledger.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
 import type { EarlierLedger } from './restore/earlier-ledger.ts'
@@ -23,9 +24,11 @@ import {
   notePredecessor,
   onPromise,
   openMerchant,
+  othersAt,
   placeAttempted,
   putInForce,
   settingsSeen,
+  takeAccountTurn,
 } from './sql/gateway-settings.ts'
 
 /** A merchant with the gateway account in its settings. */
@@ -35,7 +38,7 @@ export type Configured = { merchantId: string; account: Account; feeEstimate: Pa
  * Call this before sending or asking anything with these settings. It puts the first settings of a merchant in force; after that
  * only `adoptSettings` changes them, so that two installations never alternate. Returns why it fenced a merchant who is new to
  * the ledger (see fenceNewcomer), else null. `act`: who puts the first settings in force; a start acts in nobody's name. Throws
- * an ExpectedFailure if other settings are in force.
+ * an ExpectedFailure if other settings are in force, or if none are and the account is another merchant's.
  */
 export async function requireInForce(
   db: Database,
@@ -56,6 +59,8 @@ export async function requireInForce(
   const { inForce, fenced } = await db.transaction('require settings in force', async (tx) => {
     const inForce = await lockAccount(tx, configured)
     if (inForce !== null) return { inForce, fenced: null }
+    const taken = await takenText(tx, configured)
+    if (taken !== null) throw new ExpectedFailure(`${taken}. Nothing was started. ${TAKEN_TODO}`)
     const fenced = await fenceNewcomer(tx, configured, before)
     await change(tx, configured, null, act)
     return { inForce: account, fenced }
@@ -96,42 +101,80 @@ export async function demandInForce(
   )
 }
 
+/**
+ * Why these may not become the first settings of their merchant: their account is or was that of another one. Null: it is not, or
+ * the merchant has settings in force.
+ */
+export async function takenText(
+  db: Connection,
+  { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
+): Promise<string | null> {
+  const [known] = await db.run(isKnown, { merchantId })
+  const others = known ? [] : await otherMerchantsAt(db, { merchantId, account })
+  if (others.length === 0) return null
+  return (
+    `merchant ${merchantId}: its gateway account, mchId ${account.mchId} at ${account.baseUrl}, is or was that of merchant ` +
+    `${others.join(', ')}. Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice`
+  )
+}
+
+export const TAKEN_TODO =
+  'If this is the same merchant, give it its former id again (MERCHANT_ID, or id in the merchants file). If not, correct its base ' +
+  'URL or mchId. If both shall send through this one account on purpose, run payoutd merchant adopt with the reason'
+
+const otherMerchantsAt = async (
+  db: Connection,
+  { merchantId, account: { accountId } }: Pick<Configured, 'merchantId' | 'account'>,
+): Promise<string[]> => (await db.run(othersAt, { merchantId, accountId })).map((each) => each.merchantId)
+
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
 
-/** `before` null: none were in force. `unchanged`: these were in force already. */
-/** `moved`: other settings are in force than the operator was shown. */
-export type Adopted = { kind: 'adopted' | 'unchanged' | 'moved'; before: Account | null; after: Account }
+/**
+ * `before` null: none were in force. `others`: the other merchants whose account this is or was. `unchanged`: these were in force
+ * already. `moved`: the operator was shown other settings in force, or other merchants.
+ */
+export type Adopted = {
+  kind: 'adopted' | 'unchanged' | 'moved'
+  before: Account | null
+  after: Account
+  others: string[]
+}
 
 /**
  * Puts other gateway settings in force, in a person's name: processes that use the former ones send nothing more. `shown`: what
- * was in force when payoutd asked the operator to confirm, if it did.
+ * payoutd showed the operator when it asked to confirm, if it did.
  */
 export async function adoptSettings(
   db: Database,
   configured: Configured,
   decided: Decided,
   earlier: EarlierLedger,
-  shown?: Account | null,
+  shown?: Pick<Adopted, 'before' | 'others'>,
 ): Promise<Adopted> {
   const { account: after } = configured
   const sooner = await earlierThan(db, configured, earlier)
   return db.transaction('adopt settings', async (tx): Promise<Adopted> => {
     const before = await lockAccount(tx, configured)
-    if (before?.settingsHash === after.settingsHash) return { kind: 'unchanged', before, after }
-    const isMoved = shown !== undefined && before?.settingsHash !== shown?.settingsHash
-    if (isMoved) return { kind: 'moved', before, after }
+    const others = await otherMerchantsAt(tx, configured)
+    if (before?.settingsHash === after.settingsHash) return { kind: 'unchanged', before, after, others }
+    const isMoved = shown && !isDeepStrictEqual(seenOf({ before, others }), seenOf(shown))
+    if (isMoved) return { kind: 'moved', before, after, others }
     if (before === null) await fenceNewcomer(tx, configured, sooner)
     await change(tx, configured, before, { ...decided, command: 'merchant adopt' })
-    return { kind: 'adopted', before, after }
+    return { kind: 'adopted', before, after, others }
   })
 }
+
+const seenOf = ({ before, others }: Pick<Adopted, 'before' | 'others'>) => [before?.settingsHash, others]
 
 /** What `adoptSettings` would do now. */
 export function previewAdopt(db: Database, configured: Configured): Promise<Adopted> {
   const { account: after } = configured
   return db.transaction('preview of an adoption', async (tx): Promise<Adopted> => {
     const before = await lockAccount(tx, configured)
-    return { kind: before?.settingsHash === after.settingsHash ? 'unchanged' : 'adopted', before, after }
+    const others = await otherMerchantsAt(tx, configured)
+    const kind = before?.settingsHash === after.settingsHash ? 'unchanged' : 'adopted'
+    return { kind, before, after, others }
   })
 }
 
@@ -165,11 +208,12 @@ async function fenceNewcomer(
   return reason
 }
 
-/** Locks the merchant's row. Returns the account in force; null: none is. */
+/** Locks the account and then the merchant's row. Returns the account in force; null: none is. */
 async function lockAccount(
   tx: Transaction,
   { merchantId, account, feeEstimate }: Configured,
 ): Promise<Account | null> {
+  await tx.run(takeAccountTurn, account)
   await tx.run(openMerchant, { merchantId, feeEstimate })
   const [row] = await tx.run(lockInForce, { merchantId })
   if (!row || row.settingsHash === '') return null

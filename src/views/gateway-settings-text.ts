@@ -9,18 +9,27 @@ export const accountText = ({ accountId, baseUrl, mchId, dialectName }: NamedAcc
 /** `known`: the accounts of the settings, former ones too. `withdrawn`: see `countWithdrawn`. */
 export function adoptedText(
   merchantId: string,
-  { kind, before, after }: Adopted,
+  { kind, before, after, others }: Adopted,
   open: readonly OpenAt[],
   known: readonly string[],
   withdrawn: number,
 ): string {
   if (kind === 'unchanged') return `these gateway settings of ${merchantId} are already in force`
   if (kind === 'moved') {
-    return `nothing was done: somebody put other gateway settings of ${merchantId} into force after you saw these; look again`
+    return (
+      `nothing was done: somebody put other gateway settings of ${merchantId}, or this account for another merchant, into force ` +
+      'after you saw these; look again'
+    )
   }
   const change = before ? differencesText(before, after) : 'none were in force'
   return [
     `the gateway settings of ${merchantId} here, mchId ${after.mchId} at ${after.baseUrl}, instead of those in force (${change})`,
+    ...(others.length === 0
+      ? []
+      : [
+          `this account is or was also that of merchant ${others.join(', ')}: payoutd does not recognize a payout that both ask for, ` +
+            'and pays it twice',
+        ]),
     ...open.flatMap((each) => {
       if (each.accountId === null || each.accountId === after.accountId) return []
       const where = `${each.count} open at account ${each.accountId}`

@@ -5,13 +5,17 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Merchant } from '../../config/merchants.ts'
+import { loadDialect } from '../../gateway/dialect/dialect-file.ts'
 import { type IngestConfig, ingestCommand } from './ingest.ts'
 
 /** A copy, because the list of refused rows is written beside the file. */
 const EXAMPLE = join(await mkdtemp(join(tmpdir(), 'ingest-')), 'payroll.csv')
 await copyFile(join(import.meta.dirname, '../../../examples/payroll-2026-11.csv'), EXAMPLE)
 const merchant = (limits: Partial<Merchant['limits']> = {}) =>
-  ({ limits: { minAmount: null, maxAmount: null, ...limits } }) as Merchant
+  ({
+    ...{ baseUrl: 'http://127.0.0.1:9', mchId: '1000100', key: 'k', dialect: loadDialect('sandbox') },
+    limits: { minAmount: null, maxAmount: null, ...limits },
+  }) as Merchant
 
 /** No test here may connect to anything: the addresses are dead. */
 const config = (...ids: string[]): IngestConfig => ({

@@ -13,15 +13,18 @@ import {
 } from '../../batches/overlap.ts'
 import { doubtLines, isSettled, report, reportJson } from '../../batches/report.ts'
 import type { Config } from '../../config/config.ts'
-import type { AmountLimits } from '../../domain/commands/command.ts'
+import type { Merchant } from '../../config/merchants.ts'
 import { isIdentifier } from '../../domain/commands/validate.ts'
 import type { Paise } from '../../domain/money.ts'
 import { rupeesToPaise } from '../../domain/rupees.ts'
+import { accountOf } from '../../gateway/dialect/account.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import { topicNames } from '../../messages/topics.ts'
+import { TAKEN_TODO, takenText } from '../../operators/gateway-settings.ts'
 import { inWords } from '../../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { createLogger } from '../../platform/log.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { whoami } from '../../platform/whoami.ts'
 import { agreed } from '../agreed.ts'
@@ -100,8 +103,10 @@ function exitCode(ingested: Ingested): number {
 }
 
 async function run(file: string, options: IngestOptions, config: IngestConfig): Promise<Ingested> {
-  const [merchantId, limits] = merchantOf(config, options.merchant)
+  const [merchantId, merchant] = merchantOf(config, options.merchant)
+  const { limits } = merchant
   const bytes = sizeOf(file)
+  await refuseTaken(merchantId, merchant, config)
   const bar = new ProgressBar(process.stderr.isTTY && !options.json)
   const abort = new AbortController()
   const stop = () => abort.abort()
@@ -127,7 +132,8 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
           openCommandsTopic({ kafka: config.kafka, registry: config.registry, topics, log }),
         checkpointFolder: CHECKPOINTS,
         compare: (compared) => compare(compared, config, abort.signal),
-        cancellation: () => cancellation({ merchantId, batchId: options.batch }, config),
+        cancellation: () =>
+          ifAnswered(config, (db) => cancellationOf({ merchantId, batchId: options.batch }, db)),
         agrees: async (doubts) => {
           bar.end()
           return options.yes ?? asked(doubtLines(doubts), options.batch)
@@ -148,6 +154,13 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
     bar.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
   }
+}
+
+/** Throws an ExpectedFailure for a merchant whom no payoutd would serve. A ledger that does not answer is no failure. */
+async function refuseTaken(merchantId: string, merchant: Merchant, config: IngestConfig): Promise<void> {
+  const configured = { merchantId, account: accountOf(merchant) }
+  const taken = await ifAnswered(config, (db) => takenText(db, configured))
+  if (taken !== null) throw new ExpectedFailure(`${taken}. Nothing was published. ${TAKEN_TODO}`)
 }
 
 /** Records who publishes which file before the act, and its result afterwards; publishing itself needs only Kafka. */
@@ -200,12 +213,12 @@ async function compare(
 }
 
 /** Kafka alone is needed to publish: a ledger that does not answer is no failure. */
-async function cancellation(
-  batch: { merchantId: string; batchId: string },
+async function ifAnswered(
   config: IngestConfig,
+  ask: (db: Database) => Promise<string | null>,
 ): Promise<string | null> {
   try {
-    return await withDatabase(config, (db) => cancellationOf(batch, db))
+    return await withDatabase(config, ask)
   } catch (error) {
     if (!(inWords(error, config) instanceof ExpectedFailure)) throw error
     return null
@@ -227,13 +240,13 @@ function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=50')
 }
 
-function merchantOf({ merchants }: IngestConfig, given: string | undefined): [string, AmountLimits] {
+function merchantOf({ merchants }: IngestConfig, given: string | undefined): [string, Merchant] {
   const ids = [...merchants.keys()]
   const id = given ?? (ids.length === 1 ? ids[0] : undefined)
   if (id === undefined)
     throw new ExpectedFailure(`which merchant pays? give --merchant, one of ${ids.join(', ')}`)
   const merchant = merchants.get(id)
-  if (merchant) return [id, merchant.limits]
+  if (merchant) return [id, merchant]
   throw new ExpectedFailure(`there is no merchant ${id}; the settings have ${ids.join(', ')}`)
 }
 

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { testEnvironment } from '../../../test/ledger.ts'
+import { registered, testEnvironment } from '../../../test/ledger.ts'
+import { readConfig } from '../../config/config.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { makeTopic, unique } from '../../platform/kafka/kafka.fixture.ts'
 import { payoutd } from '../cli.fixture.ts'
 
 /** Amounts in the form that JSON has them. */
@@ -83,6 +89,50 @@ test("other gateway settings come into force in a person's name, once, after a p
   for (const { stdout } of [first, dry, again, listed, acts]) {
     for (const secret of [key, env.GATEWAY_KEY as string]) assert.ok(!stdout.includes(secret))
   }
+})
+
+test("under another merchant id nothing starts at a merchant's account and no payroll is published, and adopt says whose it is", async (t) => {
+  const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: `${unique('renamed')}.` })
+  const config = readConfig(env)
+  await registered(config)
+  await makeTopic(topicNames(config.topicPrefix).commands)
+  const folder = mkdtempSync(path.join(tmpdir(), 'renamed-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const payroll = path.join(folder, 'payroll.csv')
+  writeFileSync(
+    payroll,
+    'reference,account_name,account_no,ifsc,amount\n1,Asha,5010012345678,HDFC0001234,500\n',
+  )
+  const account = { baseUrl: env.GATEWAY_BASE_URL, mchId: env.GATEWAY_MCH_ID, key: 'env:GATEWAY_KEY' }
+  const MERCHANTS_FILE = path.join(folder, 'merchants.json')
+  const merchants = ['acme', 'globex'].map((id) => ({ id, ...account, dialect: 'sandbox' }))
+  writeFileSync(MERCHANTS_FILE, JSON.stringify({ merchants }))
+  const who = ['--by', 'asha', '--reason', 'one company', '--yes']
+  assert.equal((await payoutd(['merchant', 'adopt', 'acme', ...who], env)).code, 0)
+
+  const lost = { ...env, MERCHANT_ID: undefined }
+  const none = { GATEWAY_BASE_URL: undefined, GATEWAY_MCH_ID: undefined, GATEWAY_DIALECT: undefined }
+  const several = { ...lost, ...none, MERCHANTS_FILE }
+  const ingest = ['ingest', payroll, '--batch', 'nov', ...who]
+  for (const [command, given, name] of [
+    [['serve', '--roles', 'dispatch'], lost, 'default'],
+    [['serve', '--roles', 'dispatch'], several, 'globex'],
+    [['recover', ...who], lost, 'default'],
+    [ingest, lost, 'default'],
+    [[...ingest, '--merchant', 'globex'], several, 'globex'],
+  ] as const) {
+    const { code, stdout, stderr } = await payoutd(command, given)
+    assert.deepEqual([code, stdout], [1, ''], `${command}: ${stderr}`)
+    const what = `^merchant ${name}: its gateway account, mchId 1000100 at http://127\\.0\\.0\\.1:9, is or was that of merchant acme\\.`
+    assert.match(
+      stderr,
+      new RegExp(`${what}.* Nothing was (started|published)\\. .* payoutd merchant adopt `),
+    )
+  }
+
+  const adopted = await payoutd(['merchant', 'adopt', 'default', ...who], lost)
+  assert.equal(adopted.code, 0)
+  assert.match(adopted.stdout, /; this account is or was also that of merchant acme: /)
 })
 
 test('an unknown merchant is refused, and the error lists the known ones', async (t) => {

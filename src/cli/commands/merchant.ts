@@ -170,11 +170,11 @@ account, payoutd would not learn of it.`,
       find: async () => configured,
       async preview(request, db) {
         const would = await previewAdopt(db, request)
-        return { ...(await reportOf(db, would)), shown: would.before }
+        return { ...(await reportOf(db, would)), shown: would }
       },
-      async execute(before, db) {
+      async execute(shown, db) {
         const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
-        return reportOf(db, await adoptSettings(db, configured, options, earlier, before))
+        return reportOf(db, await adoptSettings(db, configured, options, earlier, shown))
       },
     })
   })

@@ -5,6 +5,15 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type SettingsOf = { merchantId: string }
 
+/** Makes changes that put one gateway account in force, for whichever merchant, take turns until their transactions end. */
+export const takeAccountTurn = sql<{ accountId: string }>`
+  select pg_advisory_xact_lock(hashtextextended('gateway account ' || ${'accountId'}, 0))`
+
+/** The other merchants for whom an account was ever in force. */
+export const othersAt = sql<SettingsOf & { accountId: string }, SettingsOf>`
+  select distinct merchant_id from gateway_settings
+  where account_id = ${'accountId'} and merchant_id <> ${'merchantId'} order by 1`
+
 /** Blocks every claim of the merchant. '' as hash: no settings are in force yet. */
 export const lockInForce = sql<SettingsOf, { settingsHash: string }>`
   select settings_hash from merchants where merchant_id = ${'merchantId'} for update`
