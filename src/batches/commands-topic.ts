@@ -29,7 +29,7 @@ export interface CommandsTopic {
   encodeRequested(command: PayoutCommand): Buffer
   /** The topic's current id: see Destination. */
   topicId(): Promise<string | null>
-  /** The current end offsets of the topic's partitions. */
+  /** The current end offsets of the topic's partitions, with what waits for the end of a transaction. */
   ends(): Promise<PartitionEnd[]>
   /** Resolves once every record is safe. */
   publish(records: readonly OutgoingRecord[]): Promise<void>
@@ -56,7 +56,7 @@ export async function openCommandsTopic(options: {
   return {
     destination,
     topicId,
-    ends: () => admin.logs(topics.commands),
+    ends: () => admin.logs(topics.commands, 'uncommitted'),
     encodeDeclared: codec.encoder(topics.commands, 'in.payoutd.PayoutBatchDeclared'),
     encodeRequested: codec.encoder(topics.commands, 'in.payoutd.PayoutRequested'),
     publish: (records) => publisher.publish(records),

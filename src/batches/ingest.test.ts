@@ -7,7 +7,7 @@ import type { PayoutCommand } from '../domain/commands/command.ts'
 import { paise } from '../domain/money.ts'
 import { schemaSubjects, topicNames } from '../messages/topics.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { kafka, makeTopic, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
+import { kafka, makeTopic, openTransaction, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -608,6 +608,19 @@ test('on a real Kafka every payable row arrives, in the format of the schemas', 
   assert.equal((await run({}, { openCommandsTopic: openReal })).kind, 'published-before')
   await arrived
   assert.equal(types.filter((type) => type === 'in.payoutd.PayoutBatchDeclared').length, 1)
+})
+
+test('commands that wait for the end of a transaction count as not taken in yet', async (t) => {
+  const topics = topicNames(`${unique('ingest')}.`)
+  await makeTopic(topics.commands)
+  await registerSchemas(connectRegistry({ url: registryUrl() }), schemaSubjects(topics))
+  const transaction = await openTransaction(t, [topics.commands])
+  const opened = await openCommandsTopic({
+    ...{ kafka: kafka(), registry: { url: registryUrl() }, topics, log: silentLogger },
+  })
+  t.after(() => opened.close())
+  assert.equal((await opened.ends())[0]?.high, 1n)
+  await transaction.abort()
 })
 
 test('a file whose last line has no end is published only if its sum is given, or somebody agrees', async () => {

@@ -9,8 +9,12 @@ import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { noteServer } from '../ledger/sql/server-identity.ts'
 import { topicNames } from '../messages/topics.ts'
+<<<<<<< HEAD
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
+=======
+import { kafka, makeTopic, openTransaction, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
+>>>>>>> f4ef0020 (Conclude nothing from a topic that a program's open transaction hides)
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
 import { earlierLedger } from './restore/earlier-ledger.ts'
@@ -124,8 +128,9 @@ test('the end offsets of the topics show whether anything was published', async 
   const publish = publisher(t)
   await publish(topics.commands, ['a command that came before the first start'])
   assert.equal(await earlier(), null)
-  await publish(topics.results, ['paid'])
+  const transaction = await openTransaction(t, [topics.results])
   assert.match((await earlier()) ?? '', /payout\.results has messages that another ledger published/)
+  await transaction.abort()
 })
 
 test('the first settings come into force in the name of the operator who acts, or of payoutd at a start', async (t) => {

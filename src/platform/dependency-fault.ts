@@ -1,5 +1,6 @@
 import { withoutLastSlashes } from '../text/text.ts'
 import { ExpectedFailure } from './expected-failure.ts'
+import { OpenTransaction } from './kafka/open-transaction.ts'
 import { isUnanswered, sqlState } from './postgres/postgres.ts'
 
 /** The addresses of the dependencies in a form safe to show: without passwords. */
@@ -38,6 +39,7 @@ export function inWords(error: unknown, servers: Servers): unknown {
  */
 export function dependencyFaultOf(error: unknown, at: Addresses): DependencyFault | null {
   if (!(error instanceof Error)) return null
+  if (error instanceof OpenTransaction) return error
   return kafkaFault(error, at) ?? registryFault(error, at) ?? portFault(error) ?? databaseFault(error, at)
 }
 

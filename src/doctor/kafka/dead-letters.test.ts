@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
-import { kafka, newTopic, publisher } from '../../platform/kafka/kafka.fixture.ts'
+import { kafka, newTopic, openTransaction, publisher } from '../../platform/kafka/kafka.fixture.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { checkDeadLetters } from './dead-letters.ts'
 
@@ -30,4 +30,13 @@ test('dead letters cause a warning until each was replayed; payoutd looks at no 
   )
   const many = 'holds 10003 dead letters: too many to look at here'
   assert.deepEqual(await found(unread), ['warning', `${topic} ${many}`])
+})
+
+test('a topic whose first record waits for the end of a transaction is not taken for empty', async (t) => {
+  const topic = await newTopic()
+  const transaction = await openTransaction(t, [topic])
+  const connect = () => connectAdmin(kafka(), silentLogger)
+  const unreplayed = () => Promise.reject(new Error('it cannot be read'))
+  await assert.rejects(checkDeadLetters({ connect, topic, unreplayed }), /it cannot be read/)
+  await transaction.abort()
 })

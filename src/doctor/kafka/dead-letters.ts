@@ -30,7 +30,7 @@ const SEE_LIST =
 async function lengthOf(topic: string, connect: Letters['connect']): Promise<bigint> {
   const admin = await connect()
   try {
-    return (await admin.ranges(topic)).reduce((sum, { low, high }) => sum + high - low, 0n)
+    return (await admin.ranges(topic, 'uncommitted')).reduce((sum, { low, high }) => sum + high - low, 0n)
   } finally {
     await admin.close()
   }

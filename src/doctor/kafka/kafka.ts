@@ -1,6 +1,7 @@
 import { unreadCommands } from '../../ledger/intake-backlog.ts'
 import { MOVE_TOPICS, othersTopics } from '../../ledger/own-topics.ts'
 import type { HeldUp, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
+import { END_IT, heldUpText } from '../../platform/kafka/open-transaction.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
@@ -29,6 +30,12 @@ export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix
       return { partition, waiting, read: high - waiting }
     })
   }
+  const heldUp = async (): Promise<HeldUpTopic[]> => {
+    const found: HeldUpTopic[] = []
+    for (const { name: topic } of specs)
+      for (const held of await (await admin()).heldUp(topic)) found.push({ topic, ...held })
+    return found
+  }
   return [
     {
       name: 'Kafka',
@@ -56,12 +63,11 @@ export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix
       name: 'transactions',
       needs: ['topics'],
       run: async () => {
-        const { heldUp, longestTransactionMs } = await admin()
-        const longestMs = await longestTransactionMs()
-        const first = await heldUp(commands)
-        if (first.length === 0) return checkTransactions([], [], longestMs, commands)
+        const longestMs = await (await admin()).longestTransactionMs()
+        const first = await heldUp()
+        if (first.length === 0) return checkTransactions([], [], longestMs)
         await pause(LOOK_AGAIN_MS, NEVER)
-        return checkTransactions(first, await heldUp(commands), longestMs, commands)
+        return checkTransactions(first, await heldUp(), longestMs)
       },
     },
     {
@@ -84,24 +90,22 @@ export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix
 /** Longer than any honest producer needs to send some commands. */
 const LONG_MS = 60_000
 
+type HeldUpTopic = HeldUp & { topic: string }
+
 /** An open transaction is good if it is another one, or has ended, at the second look. */
 export function checkTransactions(
-  before: readonly HeldUp[],
-  after: readonly HeldUp[],
+  before: readonly HeldUpTopic[],
+  after: readonly HeldUpTopic[],
   longestMs: number | null,
-  commands: string,
 ): Finding {
-  const stuck = after.filter(({ partition, from }) =>
-    before.some((one) => one.partition === partition && one.from === from),
+  const stuck = after.filter(({ topic, partition, from }) =>
+    before.some((one) => one.topic === topic && one.partition === partition && one.from === from),
   )
-  const atMost = longestMs === null ? '' : `, after ${longestMs / 1000} s at the latest`
   if (stuck.length > 0) {
-    const where = stuck.map(
-      ({ partition, from, waiting }) => `partition ${partition} from offset ${from} on (${waiting} waiting)`,
-    )
+    const where = stuck.map((held) => `${held.topic}, ${heldUpText(held)}`)
     return warning(
-      `an open transaction holds up commands in ${commands}: ${where.join('; ')}`,
-      `payoutd reads them when it ends${atMost}; kafka-transactions describe-producers shows its producer, and abort ends it`,
+      `an open transaction holds up what stands behind it, which nobody can read until it ends: ${where.join('; ')}`,
+      END_IT,
     )
   }
   if (longestMs !== null && longestMs > LONG_MS) {
@@ -110,7 +114,7 @@ export function checkTransactions(
       'set transaction.max.timeout.ms of the brokers to 60000 or less, or do not let senders of commands use transactions',
     )
   }
-  return good(`no open transaction holds up ${commands}`)
+  return good('no open transaction holds up a topic of payoutd')
 }
 
 /** `waiting`: what the ledger lacks of a partition, of which it has read all before offset `read`. */

@@ -35,7 +35,7 @@ async function published(connection: KafkaConnection, names: readonly string[]):
   const admin = await connectAdmin(connection, silentLogger)
   try {
     for (const { name } of await admin.describeTopics(names)) {
-      const ends = await admin.ranges(name)
+      const ends = await admin.ranges(name, 'uncommitted')
       if (ends.some(({ high }) => high > 0n))
         return `this ledger was empty, but ${name} has messages that another ledger published: the database is new, or not the one used before`
     }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
-import { clusterOf, topicIds } from './kafkajs/topic-id.ts'
+import { clusterOf, type Isolation, topicIds } from './kafkajs/topic-id.ts'
 import type { Log, OffsetRange } from './offsets.ts'
 
 /** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
@@ -16,6 +16,8 @@ export type TopicSpec = {
 /** How far a group is behind on one partition, by the offset it committed to Kafka. */
 export type PartitionLag = { topic: string; partition: number; committed: bigint | null; lag: bigint }
 
+export type PartitionRange = OffsetRange & { partition: number }
+
 export type HeldUp = { partition: number; from: bigint; waiting: bigint }
 
 export interface TopicAdmin {
@@ -25,13 +27,13 @@ export interface TopicAdmin {
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
   /**
    * The first offset of each partition of a topic, and the end (exclusive). Messages that wait for the end of a
-   * transaction are left out.
+   * transaction are left out, unless `isolation` says otherwise.
    */
-  ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
+  ranges(topic: string, isolation?: Isolation): Promise<PartitionRange[]>
   /** The id that Kafka gave the topic when it was created; null: this Kafka has no topic ids. */
   idOf(topic: string): Promise<string | null>
   /** The same as `ranges` with the id of the topic: see `Log`. */
-  logs(topic: string): Promise<(Log & { partition: number })[]>
+  logs(topic: string, isolation?: Isolation): Promise<(Log & { partition: number })[]>
   /**
    * For each partition of a topic on which records wait for the end of a transaction: where the first of them
    * stands. `waiting`: how many offsets follow it, from any producer.
@@ -111,26 +113,13 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     ranges,
     idOf: (topic) => ids.idOf(topic),
 
-    async logs(topic) {
+    async logs(topic, isolation) {
       const id = await ids.idOf(topic)
-      return (await ranges(topic)).map((range) => ({ id, ...range }))
+      return (await ranges(topic, isolation)).map((range) => ({ id, ...range }))
     },
 
     async heldUp(topic) {
-      const uncommitted = clusterOf(kafka, 'uncommitted')
-      try {
-        const stable = await ranges(topic)
-        await uncommitted.connect()
-        await uncommitted.addTargetTopic(topic)
-        const partitions = stable.map(({ partition }) => ({ partition }))
-        const [all] = await uncommitted.fetchTopicsOffset([{ topic, fromBeginning: false, partitions }])
-        return stable.flatMap(({ partition, high: from }) => {
-          const end = BigInt(all?.partitions.find((one) => one.partition === partition)?.offset ?? from)
-          return from < end ? [{ partition, from, waiting: end - from }] : []
-        })
-      } finally {
-        await uncommitted.disconnect()
-      }
+      return stillHeldUp(await ranges(topic, 'uncommitted'), await ranges(topic))
     },
 
     async longestTransactionMs() {
@@ -173,12 +162,31 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
   }
 
-  async function ranges(topic: string) {
-    return (await offsetsOf(topic)).map(({ partition, low, high }) => ({
+  async function ranges(topic: string, isolation: Isolation = 'committed') {
+    const stable = (await offsetsOf(topic)).map(({ partition, low, high }) => ({
       partition,
       low: BigInt(low),
       high: BigInt(high),
     }))
+    return isolation === 'committed' ? stable : patiently(() => withWhole(topic, stable))
+  }
+
+  /** The same ranges, up to the end of what is not committed yet. */
+  async function withWhole(topic: string, stable: readonly PartitionRange[]): Promise<PartitionRange[]> {
+    const uncommitted = clusterOf(kafka, 'uncommitted')
+    try {
+      await uncommitted.connect()
+      await uncommitted.addTargetTopic(topic)
+      const partitions = stable.map(({ partition }) => ({ partition }))
+      const [all] = await uncommitted.fetchTopicsOffset([{ topic, fromBeginning: false, partitions }])
+      return stable.map((range) => {
+        const end = all?.partitions.find(({ partition }) => partition === range.partition)
+        if (!end) throw new kafkajs.KafkaJSError(`no end of partition ${range.partition} of topic ${topic}`)
+        return { ...range, high: BigInt(end.offset) }
+      })
+    } finally {
+      await uncommitted.disconnect()
+    }
   }
 
   /** Right after a topic is created or gets a new leader, the leader may not know yet that it leads. */
@@ -207,6 +215,14 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     if (!(error instanceof kafkajs.KafkaJSAggregateError)) return false
     return (await existing(specs.map(({ name }) => name))).length === specs.length
   }
+}
+
+/** Where `stable`, asked for later, ends before `whole`. */
+export function stillHeldUp(whole: readonly PartitionRange[], stable: readonly PartitionRange[]): HeldUp[] {
+  return whole.flatMap(({ partition, high: end }) => {
+    const from = stable.find((one) => one.partition === partition)?.high ?? 0n
+    return from < end ? [{ partition, from, waiting: end - from }] : []
+  })
 }
 
 /** Asks again a few times if Kafka does not know yet. */

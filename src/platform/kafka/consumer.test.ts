@@ -12,7 +12,15 @@ import { connectAdmin } from './admin.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { withOffsets } from './false-offsets.fixture.ts'
-import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
+import {
+  kafka,
+  makeTopic,
+  newTopic,
+  openTransaction,
+  publisher,
+  remakeTopic,
+  unique,
+} from './kafka.fixture.ts'
 import { LIMITS } from './kafkajs/record-batch.ts'
 import { startAt } from './offsets.ts'
 import { kafkaPing } from './ping.ts'
@@ -659,21 +667,22 @@ test('of overlapping transactions, the aborted ones are skipped, whichever ended
 
 test('an open transaction is reported by its offset until it ends', async (t) => {
   const topic = await newTopic(2)
-  const producer = bare().producer({
-    transactionalId: unique('tx'),
-    maxInFlightRequests: 1,
-    idempotent: true,
-  })
-  await producer.connect()
-  t.after(() => producer.disconnect())
+  const [, key] = await keysOfPartitions(t, 2)
   const admin = await connectAdmin(kafka(), silentLogger)
   t.after(() => admin.close())
-  await producer.send({ topic, messages: [{ value: 'before', partition: 1 }] })
+  await publisher(t)(topic, ['before'], key)
   assert.deepEqual(await admin.heldUp(topic), [])
-  const transaction = await producer.transaction()
-  await transaction.send({ topic, messages: [{ value: 'open', partition: 1 }] })
-  const [held, ...others] = await admin.heldUp(topic)
-  assert.deepEqual([held?.partition, (held?.waiting ?? 0n) > 0n, others], [1, true, []])
+  const transaction = await openTransaction(t, [topic], key)
+  assert.deepEqual(await admin.heldUp(topic), [{ partition: 1, from: 1n, waiting: 1n }])
+  const ends = async (isolation?: 'uncommitted') =>
+    (await admin.logs(topic, isolation)).map(({ high }) => high)
+  assert.deepEqual(
+    [await ends(), await ends('uncommitted')],
+    [
+      [0n, 1n],
+      [0n, 2n],
+    ],
+  )
   await transaction.abort()
   await eventually('its end', async () => (await admin.heldUp(topic)).length === 0)
   assert.ok(((await admin.longestTransactionMs()) ?? 0) > 0)

@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test'
+import { Kafka, logLevel, type Transaction } from 'kafkajs'
 import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
 import type { AvroSchema } from '../registry/avro.ts'
@@ -52,6 +53,23 @@ export function publisher(t: TestContext) {
   t.after(() => producer.close())
   return (topic: string, texts: string[], key = 'key') =>
     producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))
+}
+
+/** A transaction of somebody else that has sent a record under `key` to each topic; the test ends it. */
+export async function openTransaction(
+  t: TestContext,
+  topics: readonly string[],
+  key = 'key',
+): Promise<Transaction> {
+  const producer = new Kafka({ ...kafka(), logLevel: logLevel.NOTHING }).producer({
+    ...{ idempotent: true, maxInFlightRequests: 1, transactionalId: unique('transaction') },
+  })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  const transaction = await producer.transaction()
+  for (const topic of topics)
+    await transaction.send({ topic, messages: [{ key, value: 'in a transaction' }] })
+  return transaction
 }
 
 /** Deletes a topic and creates it again. Deleting takes Kafka a moment, and it refuses to create until then. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Kafka, logLevel } from 'kafkajs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { silentLogger } from '../log.ts'
 import { eventually } from '../running/eventually.fixture.ts'
-import { kafka, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
+import { kafka, newTopic, openTransaction, publisher, remakeTopic } from './kafka.fixture.ts'
 import { readTopic } from './read-topic.ts'
 
 async function read(topic: string): Promise<string[]> {
@@ -59,16 +59,40 @@ test('a signal ends the reading', async (t) => {
 
 test('a topic that ends with the marker of a transaction is read to its end', async (t) => {
   const topic = await newTopic()
-  const producer = new Kafka({ ...kafka(), logLevel: logLevel.NOTHING }).producer({
-    ...{ idempotent: true, maxInFlightRequests: 1, transactionalId: unique('transaction') },
-  })
-  await producer.connect()
-  t.after(() => producer.disconnect())
-  const transaction = await producer.transaction()
-  await transaction.send({ topic, messages: [{ key: 'key', value: '1' }] })
-  await transaction.commit()
+  await (await openTransaction(t, [topic])).commit()
   // Kafka writes the marker a moment after it has acknowledged the commit.
   await eventually('the transaction is over', async () => (await read(topic)).length === 1)
+})
+
+test('a topic in which a transaction stays open is not read at all, and one whose transaction ends soon is read whole', async (t) => {
+  const topic = await newTopic()
+  const publish = publisher(t)
+  await publish(topic, ['paid 1'])
+  const transaction = await openTransaction(t, [topic])
+  await publish(topic, ['paid 2', 'paid 3'])
+  const onRecord = () => assert.fail('nothing may be concluded')
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, log: silentLogger }),
+    new RegExp(
+      `^Error: a program left a transaction open in ${topic}, partition 0 from offset 1 on \\(3 waiting\\), so payoutd ` +
+        'cannot read the topic to its end and concludes nothing from it: end the program .* transaction.timeout.ms.* ' +
+        'kafka-transactions.sh .* abort ends it; then run the command again$',
+    ),
+  )
+  const [texts] = await Promise.all([read(topic), delay(1_000).then(() => transaction.abort())])
+  assert.deepEqual(texts, ['paid 1', 'paid 2', 'paid 3'])
+})
+
+test('a signal ends the wait for a transaction', async (t) => {
+  const topic = await newTopic()
+  const transaction = await openTransaction(t, [topic])
+  const signal = AbortSignal.abort(new Error('Ctrl-C'))
+  const onRecord = () => undefined
+  await assert.rejects(
+    readTopic({ connection: kafka(), topic, onRecord, signal, log: silentLogger }),
+    /Ctrl-C/,
+  )
+  await transaction.abort()
 })
 
 test('if the topic is made again meanwhile, the reading ends and says so', async (t) => {

@@ -1,7 +1,9 @@
 import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
-import { connectAdmin } from './admin.ts'
+import { pause } from '../running/lifecycle.ts'
+import { connectAdmin, stillHeldUp } from './admin.ts'
 import type { KafkaConnection } from './connection.ts'
+import { OpenTransaction } from './open-transaction.ts'
 import { readTopics } from './reader.ts'
 import type { TopicRecord } from './records.ts'
 
@@ -17,11 +19,13 @@ type ReadOptions = {
 /**
  * Passes on every record that a topic holds now, in order within a partition, and resolves after the last; leaves out what
  * arrives meanwhile. If the connection breaks, some records come twice. Rejects with what `onRecord` throws, and then calls it no
- * more; rejects if Kafka does not answer at first, or has no such topic, or the topic is replaced meanwhile.
+ * more; rejects if Kafka does not answer at first, or has no such topic, or the topic is replaced meanwhile; and before the first
+ * record if a transaction stays open in it, because what stands behind it cannot be read.
  */
-export async function readTopic({ connection, topic, onRecord, signal, log }: ReadOptions): Promise<void> {
-  const ends = await endsOf(connection, topic, log)
+export async function readTopic(options: ReadOptions): Promise<void> {
+  const ends = await endsOf(options)
   if (ends.size === 0) return
+  const { connection, topic, onRecord, signal, log } = options
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
   const ended = new AbortController()
   const endWith = (error: unknown) => {
@@ -63,14 +67,30 @@ export async function readTopic({ connection, topic, onRecord, signal, log }: Re
   }
 }
 
-/** By partition, the offset after its last; empty ones are left out. */
-async function endsOf(connection: KafkaConnection, topic: string, log: Logger): Promise<Map<number, bigint>> {
+/** Longer than a program that works keeps a transaction open. */
+const TRANSACTION_ENDS_WITHIN_MS = 5_000
+const LOOK_EVERY_MS = 250
+const NEVER = new AbortController().signal
+
+/**
+ * By partition, the offset after its last; empty ones are left out. Waits for the end of transactions that are open, but not of
+ * those that begin meanwhile.
+ */
+async function endsOf({ connection, topic, signal = NEVER, log }: ReadOptions): Promise<Map<number, bigint>> {
   const admin = await connectAdmin(connection, log)
   try {
-    const ranges = await admin.ranges(topic)
-    return new Map(
-      ranges.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, high]),
-    )
+    const whole = await admin.ranges(topic, 'uncommitted')
+    for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
+      const ranges = await admin.ranges(topic)
+      const held = stillHeldUp(whole, ranges)
+      if (held.length === 0)
+        return new Map(
+          ranges.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, high]),
+        )
+      if (waitedMs >= TRANSACTION_ENDS_WITHIN_MS) throw new OpenTransaction(topic, held)
+      await pause(LOOK_EVERY_MS, signal)
+      signal.throwIfAborted()
+    }
   } finally {
     await admin.close()
   }

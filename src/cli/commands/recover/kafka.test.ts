@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger } from '../../../../test/ledger.ts'
-import { newTopic, publisher } from '../../../platform/kafka/kafka.fixture.ts'
+import { newTopic, openTransaction, publisher } from '../../../platform/kafka/kafka.fixture.ts'
 import { turningWire } from '../../../platform/kafka/turned-bit.fixture.ts'
-import { published } from './kafka.ts'
+import { endsOf, published } from './kafka.ts'
 
 test('a batch that Kafka keeps damaged ends a recovery, which names it and leaves it out only if told to', async (t) => {
   const { config, ledger, codec } = await testLedger(t)
@@ -24,4 +24,12 @@ test('a batch that Kafka keeps damaged ends a recovery, which names it and leave
     ),
   )
   await read([`${topic}/0/0`])
+})
+
+test('intake has to read the commands that wait for the end of a transaction, too, before a recovery asks the gateway', async (t) => {
+  const { config } = await testLedger(t)
+  const topic = await newTopic()
+  const transaction = await openTransaction(t, [topic])
+  assert.equal((await endsOf(topic, config))[0]?.high, 1n)
+  await transaction.abort()
 })

@@ -11,6 +11,7 @@ import { startPayoutd } from '../../../app/start.ts'
 import { readConfig } from '../../../config/config.ts'
 import { command } from '../../../domain/commands/command.fixture.ts'
 import { topicNames } from '../../../messages/topics.ts'
+import { openTransaction } from '../../../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../../../platform/kafka/producer.ts'
 import { silentLogger } from '../../../platform/log.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
@@ -269,6 +270,28 @@ test('an error in the recovery of one merchant keeps no other merchant fenced', 
   )
   assert.match(stderr, /not_this_one/)
   assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'acme', by: 'asha' }])
+})
+
+test('a transaction that a program left open in a topic ends a recovery, which keeps the fence and says what to do; run again, it is whole', async (t) => {
+  const { env: settings, db, ledger } = await besideSandbox(t)
+  const env = { ...settings, ...QUICK }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const transaction = await openTransaction(t, [ledger.topics.events])
+  t.after(() => transaction.abort().catch(() => undefined))
+  for (const how of [[], ['--nothing-lost']]) {
+    const { code, stdout, stderr } = await payoutd(['recover', ...WHO, '--yes', ...how], env)
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(
+      stderr,
+      /events was not read to its end: payoutd removes no fence\na program left a transaction open in \S+events, partition \d .*; then run the command again\n$/,
+    )
+    const names = (await db.run(fenced, {})).map(({ merchantId }) => merchantId)
+    assert.deepEqual(names, ['acme'])
+  }
+  await transaction.abort()
+  const done = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(done.code, 0, done.stderr)
+  assert.deepEqual(await db.run(fenced, {}), [])
 })
 
 // The last one: the tests of this file share their topics.

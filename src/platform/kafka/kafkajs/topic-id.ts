@@ -58,7 +58,7 @@ export function topicIds(kafka: Kafka): TopicIds {
 }
 
 /** Where a partition ends: before the first open transaction, or after all that its replicas have. */
-type Isolation = 'committed' | 'uncommitted'
+export type Isolation = 'committed' | 'uncommitted'
 
 /** KafkaJS does not expose how it reaches its brokers. */
 export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Cluster {
