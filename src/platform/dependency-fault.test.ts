@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import kafkajs from 'kafkajs'
 import { addressesOf, dependencyFaultOf, inOneLine } from './dependency-fault.ts'
+import { OpenTransaction } from './kafka/open-transaction.ts'
 import { connectDatabase, sql } from './postgres/postgres.ts'
 import { connectRegistry } from './registry/registry.ts'
 
@@ -144,6 +145,15 @@ async function unusedPort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve))
   return port
 }
+
+test('a topic that an open transaction hides gives a fault that says what to do, so that doctor calls it no bug', () => {
+  const error = new OpenTransaction('payout.commands.dlq', [{ partition: 2, from: 7n, waiting: 3n }])
+  assert.equal(lineOf(error), error.message)
+  assert.match(
+    error.message,
+    /payout\.commands\.dlq, partition 2 from offset 7 on \(3 waiting\), so payoutd cannot read/,
+  )
+})
 
 test('a registry that cannot be reached is named without its password', async () => {
   const registry = connectRegistry({ url: `http://127.0.0.1:${await unusedPort()}` })
