@@ -9,12 +9,8 @@ import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { noteServer } from '../ledger/sql/server-identity.ts'
 import { topicNames } from '../messages/topics.ts'
-<<<<<<< HEAD
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { kafka, makeTopic, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
-=======
 import { kafka, makeTopic, openTransaction, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
->>>>>>> f4ef0020 (Conclude nothing from a topic that a program's open transaction hides)
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
 import { earlierLedger } from './restore/earlier-ledger.ts'
