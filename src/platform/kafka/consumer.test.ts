@@ -675,7 +675,9 @@ test('an open transaction is reported by its offset until it ends', async (t) =>
   const transaction = await openTransaction(t, [topic], key)
   assert.deepEqual(await admin.heldUp(topic), [{ partition: 1, from: 1n, waiting: 1n }])
   const ends = async (isolation?: 'uncommitted') =>
-    (await admin.logs(topic, isolation)).map(({ high }) => high)
+    (await admin.logs(topic, isolation))
+      .toSorted((one, other) => one.partition - other.partition)
+      .map(({ high }) => high)
   assert.deepEqual(
     [await ends(), await ends('uncommitted')],
     [
