@@ -120,6 +120,7 @@ export const NO_PROMISES = { duplicatesRefused: false, notPaidCodes: [] }
 /** Where test payouts are sent, unless a test says otherwise. */
 export const ACCOUNT = {
   accountId: 'here',
+  baseUrl: 'https://gateway.example',
   settingsHash: 'h',
   promises: { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT', 'LATER'] },
 }

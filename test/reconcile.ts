@@ -69,6 +69,7 @@ export async function besideSandbox(t: TestContext) {
   const settle = async (mchOrderNo: string, answer: FoundOrder): Promise<void> => {
     const asked = {
       accountId,
+      baseUrl,
       settingsHash,
       queryPolicy: queryPolicyOf(dialect),
       askedAt: 0,

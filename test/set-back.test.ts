@@ -138,8 +138,8 @@ const queryLost = (by: Ledger = ledger) => {
   return applyEvidenceBatch(
     [
       {
-        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', accountId: ACCOUNT.accountId },
-        ...{ settingsHash: 'h', queryPolicy: POLICY, askedAt: 0, presence: true },
+        ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT },
+        ...{ queryPolicy: POLICY, askedAt: 0, presence: true },
         answer: { kind: 'not-found', exchange: {} },
       },
     ],

@@ -192,8 +192,11 @@ export async function twoAccounts(
     ...{ fee: null, utr: null, errorMessage: null, exchange: {} },
   })
   let asked = 0
-  const at = ({ accountId, settingsHash }: typeof ACCOUNT, queryPolicy: typeof POLICY): AskedAccount => ({
-    ...{ accountId, settingsHash, queryPolicy, leaseMs: 0 },
+  const at = (
+    { accountId, baseUrl, settingsHash }: typeof ACCOUNT,
+    queryPolicy: typeof POLICY,
+  ): AskedAccount => ({
+    ...{ accountId, baseUrl, settingsHash, queryPolicy, leaseMs: 0 },
     async query(): Promise<QueryAnswer> {
       asked++
       const status = says[accountId]
@@ -218,7 +221,7 @@ export async function twoAccounts(
     /** A callback of an account, or its answer to a query of payoutd. */
     async hear(
       source: 'CALLBACK' | 'QUERY',
-      { accountId, settingsHash }: typeof ACCOUNT,
+      { accountId, baseUrl, settingsHash }: typeof ACCOUNT,
       status: OrderReport['status'],
       fields: Partial<OrderReport> = {},
     ) {
@@ -229,7 +232,7 @@ export async function twoAccounts(
       const evidence =
         source === 'CALLBACK'
           ? { ...about, source, report, accountIds: [accountId] }
-          : { ...about, source, answer: found, accountId, settingsHash, ...asked }
+          : { ...about, source, answer: found, accountId, baseUrl, settingsHash, ...asked }
       await applyEvidenceBatch([evidence], deps)
     },
     /** As `payoutd recover` does, from all that was published since. */

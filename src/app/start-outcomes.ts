@@ -79,12 +79,14 @@ export async function startOutcomes(shared: Shared): Promise<string> {
 
 export const querierOf = ({
   accountId,
+  baseUrl,
   settingsHash,
   queryPolicy,
   dialect,
   client,
 }: ConnectedAccount): PayoutQuerier => ({
   accountId,
+  baseUrl,
   settingsHash,
   queryPolicy,
   query: (mchOrderNo) => client.query({ mchOrderNo }),

@@ -113,12 +113,14 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
 
 const payinQuerierOf = ({
   accountId,
+  baseUrl,
   settingsHash,
   queryPolicy,
   dialect,
   client,
 }: ConnectedAccount): PayinQuerier => ({
   accountId,
+  baseUrl,
   settingsHash,
   queryPolicy,
   query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),

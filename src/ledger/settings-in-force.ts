@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/instant.ts'
-import { doubtedAnew } from '../domain/payout/next-query.ts'
+import { doubtedAnew, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type InForce, settingsInForce } from './sql/settings-in-force.ts'
 
@@ -14,27 +14,31 @@ export async function settingsInForceOf(
   return new Map(inForce.map((each) => [each.merchantId, each]))
 }
 
-/** Until when the gateway of this account mixed answers up, the latest time. Null: it never did. */
-export const mixedUntilOf = (accountId: string, inForce: InForce | undefined): Instant | null =>
-  inForce?.mixedUntil?.[accountId] ?? null
+/** The gateway of an account, and how payoutd judges its answers. */
+type Asked = { baseUrl: string; queryPolicy: QueryPolicy }
 
-/**
- * Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. A
- * payout's grace begins anew then, see sinceMixed.
- */
+/** Until when the gateway at this address mixed answers up, the latest time. Null: it never did. */
+const mixedUntilOf = (baseUrl: string, inForce: InForce | undefined): Instant | null =>
+  inForce?.mixedUntil?.[baseUrl] ?? null
+
+/** Since when a "not found" there counts: a grace after answers were last mixed up. */
+export const countsSince = ({ baseUrl, queryPolicy }: Asked, inForce: InForce | undefined): Instant =>
+  (mixedUntilOf(baseUrl, inForce) ?? Number.NEGATIVE_INFINITY) + queryPolicy.graceMs
+
+/** Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. */
 export const mayConclude = (
-  { settingsHash, askedAt, accountId }: { settingsHash: string; askedAt: Instant; accountId: string },
+  evidence: Asked & { settingsHash: string; askedAt: Instant },
   inForce: InForce | undefined,
 ): boolean =>
-  inForce?.settingsHash === settingsHash && askedAt >= (mixedUntilOf(accountId, inForce) ?? askedAt)
+  inForce?.settingsHash === evidence.settingsHash && evidence.askedAt >= countsSince(evidence, inForce)
 
 /** The payout, or payin, as evidence of it is judged: for an answer to a query, without what was counted before answers were mixed up. */
 export function sinceMixed<Of extends { unknownSince: Instant | null; notFoundCount: number }>(
   of: Of | undefined,
-  evidence: { merchantId: string } & ({ source: 'CALLBACK' } | { source: 'QUERY'; accountId: string }),
+  evidence: { merchantId: string } & ({ source: 'CALLBACK' } | { source: 'QUERY'; baseUrl: string }),
   inForce: ReadonlyMap<string, InForce>,
 ): Of | undefined {
   if (!of || evidence.source === 'CALLBACK') return of
-  const mixedUntil = mixedUntilOf(evidence.accountId, inForce.get(evidence.merchantId))
+  const mixedUntil = mixedUntilOf(evidence.baseUrl, inForce.get(evidence.merchantId))
   return doubtedAnew(of, mixedUntil)
 }

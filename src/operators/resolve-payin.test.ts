@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { anomaliesOf, oneWaits, within } from '../../test/ledger.ts'
+import { ACCOUNT, anomaliesOf, oneWaits, within } from '../../test/ledger.ts'
 import { brokenPayins, outboxOf, POLICY, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { PayinReport } from '../domain/payin/gateway-answers.ts'
 import type { Payin } from '../domain/payin/payin.ts'
@@ -44,8 +44,7 @@ async function withReviews(t: TestContext) {
             payinId: payin.payinId,
             source: 'QUERY',
             queryPolicy: POLICY,
-            settingsHash: 'h',
-            accountId: 'here',
+            ...ACCOUNT,
           },
           ...{ askedAt: systemClock.now(), presence: true },
           answer: { kind: 'known', report: report(payin, status) },

@@ -103,8 +103,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     merchantId: 'acme',
     payinId: payin.payinId,
     source: 'QUERY',
-    settingsHash: 'h',
-    accountId: 'here',
+    ...ACCOUNT,
     askedAt: 0,
     queryPolicy: POLICY,
     presence: false,
@@ -163,8 +162,7 @@ test('a paid payin makes dispatch ask for the balance again if payouts wait for 
   const { ledger, config, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, {
     merchantId: 'acme',
-    settingsHash: 'h',
-    accountId: 'here',
+    ...ACCOUNT,
     feeEstimate: 500n,
   })
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
@@ -176,8 +174,7 @@ test('a paid payin makes dispatch ask for the balance again if payouts wait for 
     const asked = {
       source: 'QUERY',
       queryPolicy: POLICY,
-      settingsHash: 'h',
-      accountId: 'here',
+      ...ACCOUNT,
       askedAt: 0,
       presence: false,
     } as const

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { anomaliesOf } from '../../test/ledger.ts'
+import { ACCOUNT, anomaliesOf } from '../../test/ledger.ts'
 import { outboxOf, POLICY, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { PayinReport } from '../domain/payin/gateway-answers.ts'
 import { resolvePayin } from '../operators/resolve-payin.ts'
@@ -44,7 +44,7 @@ async function world(t: TestContext) {
       applyPayinEvidenceBatch(
         [
           {
-            ...{ ...about, source: 'QUERY', queryPolicy: POLICY, settingsHash: 'h', accountId: 'here' },
+            ...{ ...about, source: 'QUERY', queryPolicy: POLICY, ...ACCOUNT },
             ...{ askedAt: systemClock.now(), presence: true },
             answer: { kind: 'known', report: report(payin, status) },
           },

@@ -30,6 +30,7 @@ export type PayinEvidence = PayinKey &
     | ({
         source: 'QUERY'
         accountId: string
+        baseUrl: string
         queryPolicy: QueryPolicy
         settingsHash: string
         answer: PayinQueryAnswer

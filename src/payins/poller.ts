@@ -61,8 +61,10 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       },
       store: storePayins,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      async knownOrders(db, { merchantId, orderNo }, accountId) {
-        const [beside] = await db.run(payinsBeside, { merchantId, payinId: orderNo ?? '', accountId })
+      async knownOrders(db, { merchantId, orderNo }, { accountId, baseUrl }) {
+        const [beside] = await db.run(payinsBeside, {
+          ...{ merchantId, payinId: orderNo ?? '', accountId, baseUrl },
+        })
         return beside ? bothSides(beside) : []
       },
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, setBalance, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { POLICY, payinLedger, report } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
@@ -19,8 +19,7 @@ async function merchant(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, {
     merchantId: 'acme',
-    settingsHash: 'h',
-    accountId: 'here',
+    ...ACCOUNT,
     feeEstimate: 0n,
   })
   return { ledger, config }
@@ -109,8 +108,7 @@ test('payins are counted by the state in which they wait, with the age of the ol
   const { ledger, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, {
     merchantId: 'acme',
-    settingsHash: 'h',
-    accountId: 'here',
+    ...ACCOUNT,
     feeEstimate: 0n,
   })
   const first = await create('order-1')
@@ -132,8 +130,7 @@ test('payins are counted by the state in which they wait, with the age of the ol
   const asked = {
     source: 'QUERY',
     queryPolicy: POLICY,
-    settingsHash: 'h',
-    accountId: 'here',
+    ...ACCOUNT,
     askedAt: 0,
     presence: false,
   } as const

@@ -207,9 +207,9 @@ function settling(
     log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
   return async (mchOrderNo, answer, sentTo, askedAt) => {
-    const { accountId, queryPolicy } = accountWith(accounts, sentTo) ?? accounts[0]
+    const { accountId, baseUrl, queryPolicy } = accountWith(accounts, sentTo) ?? accounts[0]
     const { settingsHash } = accounts[0]
-    const asked = { accountId, queryPolicy, settingsHash, askedAt, presence: false }
+    const asked = { accountId, baseUrl, queryPolicy, settingsHash, askedAt, presence: false }
     await applyEvidenceBatch([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 }

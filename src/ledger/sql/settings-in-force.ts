@@ -2,8 +2,8 @@ import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /**
- * `mixedUntil`: by account of the merchant, until when its gateway mixed answers up, the latest time; in whole ms, as all times are
- * stored that it is compared with. Null: none ever did.
+ * `mixedUntil`: by base URL, until when that gateway mixed answers up, the latest time; in whole ms, as all times are stored that it
+ * is compared with. Null: none ever did.
  */
 export type InForce = {
   merchantId: string
@@ -14,7 +14,5 @@ export type InForce = {
 /** The hash of the gateway settings in force of each merchant. The result lacks merchants that never had any. */
 export const settingsInForce = sql<{ merchantIds: string[] }, InForce>`
   select m.merchant_id, m.settings_hash,
-    (select jsonb_object_agg(s.account_id, ceil(extract(epoch from x.mixed_until) * 1000))
-     from mixed_answers x join gateway_settings s on s.base_url = x.base_url
-     where s.merchant_id = m.merchant_id) as mixed_until
+    (select jsonb_object_agg(base_url, ceil(extract(epoch from mixed_until) * 1000)) from mixed_answers) as mixed_until
   from merchants m where m.merchant_id = any(${'merchantIds'}) and m.settings_hash <> ''`

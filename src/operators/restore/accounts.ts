@@ -9,6 +9,7 @@ import { orderAt } from './sql/list.ts'
 /** One gateway account of the merchant that the recovery asks. */
 export type AskedAccount = {
   accountId: string
+  baseUrl: string
   settingsHash: string
   queryPolicy: QueryPolicy
   /** Asks the gateway about an order. Never rejects. */

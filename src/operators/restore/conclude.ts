@@ -12,20 +12,14 @@ import { become } from '../../domain/payout/transition.ts'
 import { applyAbsenceAfterRestore, applyReportsAfterRestore } from '../../domain/restore/apply-report.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { tellLostResult } from '../../ledger/published-messages.ts'
-import { mixedUntilOf } from '../../ledger/settings-in-force.ts'
+import { countsSince } from '../../ledger/settings-in-force.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
 import { recordAttempts } from '../../ledger/sql/published-messages.ts'
 import { type InForce, settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { QueryResult } from '../query-each.ts'
-import {
-  type AccountAnswers,
-  type Accounts,
-  type AskedAccount,
-  type Whereabouts,
-  whereabouts,
-} from './accounts.ts'
+import { type AccountAnswers, type Accounts, type Whereabouts, whereabouts } from './accounts.ts'
 import { refusals } from './cancel-requested.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
 import { keepAbsence, keepFound, type RecoveryFinding, wasAtGateway } from './sql/list.ts'
@@ -81,10 +75,6 @@ export async function conclude(
     return 'answered'
   })
 }
-
-/** Since when a "not found" of this account counts: a grace after it last mixed answers up. */
-const countsSince = ({ accountId, queryPolicy }: AskedAccount, inForce: InForce | undefined): Instant =>
-  (mixedUntilOf(accountId, inForce) ?? 0) + queryPolicy.graceMs
 
 /** Other settings, adopted meanwhile, would decide otherwise. */
 async function demandSettings(

@@ -91,7 +91,7 @@ async function world(t: TestContext) {
     })
     await beforeAsking()
     const account = {
-      ...{ accountId, settingsHash: 'h', queryPolicy, query },
+      ...{ ...ACCOUNT, accountId, queryPolicy, query },
       presenceCheck: { found: () => undefined, holds: async () => true },
     }
     await queryOpen(raised, { ...recoveryDeps(), ledger, accounts: [account], who: WHO })

@@ -79,13 +79,13 @@ async function restored(t: TestContext) {
   const queried: string[] = []
   const asking = (payoutId: string) =>
     askingAbout(
-      { merchantId: 'acme', payoutId, accountId },
+      { ...ACCOUNT, merchantId: 'acme', payoutId, accountId },
       (mchOrderNo) => client.query({ mchOrderNo }),
       ledger.db,
     )
   const account: AskedAccount = {
+    ...ACCOUNT,
     accountId,
-    settingsHash: 'h',
     queryPolicy: POLICY,
     query(mchOrderNo) {
       queried.push(mchOrderNo)
@@ -527,7 +527,7 @@ describe('while a merchant is fenced', () => {
           'acme',
           [
             {
-              ...{ accountId, settingsHash: client.settingsHash, queryPolicy: POLICY },
+              ...{ ...ACCOUNT, accountId, settingsHash: client.settingsHash, queryPolicy: POLICY },
               query: (mchOrderNo: string) => client.query({ mchOrderNo }),
               timeoutMs: 1_000,
             },

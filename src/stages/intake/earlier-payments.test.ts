@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { payoutsOf } from '../../../test/ledger.ts'
+import { ACCOUNT, payoutsOf } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
@@ -91,8 +91,8 @@ async function daily(t: TestContext) {
 }
 
 const CALLBACK = { source: 'CALLBACK', accountIds: ['here'] } as const
-const ASKED = { accountId: 'here', queryPolicy: POLICY, askedAt: 0, presence: false }
-const QUERY = { source: 'QUERY', settingsHash: 'h', ...ASKED } as const
+const ASKED = { ...ACCOUNT, queryPolicy: POLICY, askedAt: 0, presence: false }
+const QUERY = { source: 'QUERY', ...ASKED } as const
 
 async function evidenced(
   ledger: Ledger,

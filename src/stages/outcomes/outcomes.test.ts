@@ -647,7 +647,7 @@ describe('the poller', () => {
 
   test('answers that are mixed up where the merchant was before say nothing about its present gateway', async (t) => {
     const { ledger, processAll } = await lostBesideControl(t)
-    await mixUp(ledger.db, { ...ACCOUNT, accountId: 'former', settingsHash: 'before' })
+    await mixUp(ledger.db, { ...ACCOUNT, baseUrl: 'https://before.example' })
     for (let i = 0; i < 3; i++) await processAll()
     const states = (await payoutsOf(ledger)).map(({ state }) => state)
     assert.deepEqual(states, ['queued', 'processing'])
@@ -725,11 +725,14 @@ describe('the poller', () => {
     await applyEvidenceBatch([{ ...order, source: 'CALLBACK', ...read.report }], outcomeDeps)
     await claimNext()
     assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
-    const asked = { presence: false, queryPolicy: POLICY, settingsHash: 'h' }
-    const answer = { ...order, source: 'QUERY', answer: notFound, accountId: ACCOUNT.accountId } as const
+    const asked = { ...ACCOUNT, presence: false, queryPolicy: POLICY }
+    const answer = { ...order, source: 'QUERY', answer: notFound } as const
+    await mixUpOnce(ledger.db, 'P7')
+    const graceEnds = systemClock.now() + 1_000 + POLICY.graceMs
     for (const [askedAt, state] of [
       [0, 'queued'],
-      [systemClock.now() + 1_000, 'submitting'],
+      [graceEnds - 1_000, 'queued'],
+      [graceEnds + 1_000, 'submitting'],
     ] as const) {
       await applyEvidenceBatch([{ ...answer, ...asked, askedAt }], outcomeDeps)
       await claimNext()

@@ -33,13 +33,14 @@ export type PayoutEvidence = {
 } & (
   | (CallbackOrigin & { report: OrderReport })
   /**
-   * `accountId`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
+   * `accountId`, `baseUrl`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
    * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
    */
   | ({
       source: 'QUERY'
       answer: QueryAnswer
       accountId: string
+      baseUrl: string
       queryPolicy: QueryPolicy
       settingsHash: string
     } & QueryRecord)

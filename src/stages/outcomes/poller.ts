@@ -16,6 +16,7 @@ import { SharedSlots } from '../../platform/running/shared-slots.ts'
 /** How to ask one gateway account of a merchant about an order. */
 export type Querier<Answer> = {
   accountId: string
+  baseUrl: string
   queryPolicy: QueryPolicy
   settingsHash: string
   query: (mchOrderNo: string) => Promise<Answer>
@@ -65,7 +66,11 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
   /** Orders that this account itself has reported, from before and after the one that was asked about. Null: it never did. */
-  knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[] | null>
+  knownOrders: (
+    db: Database,
+    order: Queried,
+    account: { accountId: string; baseUrl: string },
+  ) => Promise<string[] | null>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -77,6 +82,7 @@ export type Queried = { merchantId: string; payoutId: string | null; orderNo: st
 /** Which account answered, when payoutd asked, and what the answer counts for. */
 export type QueryContext = {
   accountId: string
+  baseUrl: string
   queryPolicy: QueryPolicy
   settingsHash: string
   askedAt: Instant
@@ -216,13 +222,13 @@ export class Poller<
   async #query({ order, querier, askedAt }: Question<Answer>): Promise<QueryOutcome> {
     const { merchantId, payoutId, orderNo } = order
     if (orderNo === null) return 'nothing'
-    const { accountId, queryPolicy } = querier
+    const { accountId, baseUrl, queryPolicy } = querier
     const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier<Answer>]
     try {
       const answer = await querier.query(orderNo)
       const outcome = this.#polled.outcomeOf(answer)
       const presence = await this.#checkPresence({ ...order, orderNo }, querier, outcome)
-      const context = { accountId, queryPolicy, settingsHash, askedAt, presence }
+      const context = { accountId, baseUrl, queryPolicy, settingsHash, askedAt, presence }
       await this.#evidence.add(merchantId, this.#polled.evidenceOf({ ...order, orderNo }, answer, context))
       return outcome
     } catch (error) {
@@ -243,11 +249,11 @@ export class Poller<
   ): Promise<boolean | null> {
     const { presenceCheck, ledger } = this.#deps
     const { knownOrders, outcomeOf } = this.#polled
-    const { accountId, settingsHash } = querier
+    const { settingsHash } = querier
     if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
-      known: () => knownOrders(ledger.db, order, accountId),
+      known: () => knownOrders(ledger.db, order, querier),
       finds: async (mchOrderNo) => outcomeOf(await querier.query(mchOrderNo)) === 'order',
     })
   }

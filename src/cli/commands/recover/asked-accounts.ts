@@ -12,14 +12,23 @@ export function askedAccounts(
   { db, clock }: { db: Database; clock: Clock },
 ): Accounts['accounts'] {
   const presenceCheck = new PresenceCheck(clock)
-  const asked = ({ accountId, settingsHash, queryPolicy, client }: ConnectedAccount): AskedAccount => {
+  const asked = ({
+    accountId,
+    baseUrl,
+    settingsHash,
+    queryPolicy,
+    client,
+  }: ConnectedAccount): AskedAccount => {
     const query = (mchOrderNo: string) => client.query({ mchOrderNo })
     return {
-      ...{ accountId, settingsHash, queryPolicy, query },
+      ...{ accountId, baseUrl, settingsHash, queryPolicy, query },
       presenceCheck: {
         found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
         holds: (payoutId) =>
-          presenceCheck.holds(settingsHash, askingAbout({ merchantId, payoutId, accountId }, query, db)),
+          presenceCheck.holds(
+            settingsHash,
+            askingAbout({ merchantId, payoutId, accountId, baseUrl }, query, db),
+          ),
       },
     }
   }
