@@ -87,6 +87,8 @@ const refusedBesideReview = sql<{ review: string }>`
     reason = case when payout_id = ${'review'} then 'expired' else 'refused' end,
     refusal = case when payout_id <> ${'review'} then 'closed' end, unpaid_codes = case when payout_id <> ${'review'} then 'LIMIT' end,
     due_at = case when payout_id <> ${'review'} then now() end, unknown_since = now()`
+const waitsForAnswer = sql<object>`
+  update payouts set state = 'queued', reason = 'later', ready = false, due_at = deadline, asked_at = now() - interval '1 minute'`
 const hasUtr = sql<{ payoutId: string; utr: string }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
@@ -727,16 +729,30 @@ describe('the poller', () => {
     assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
     const asked = { ...ACCOUNT, presence: false, queryPolicy: POLICY }
     const answer = { ...order, source: 'QUERY', answer: notFound } as const
-    await mixUpOnce(ledger.db, 'P7')
-    const graceEnds = systemClock.now() + 1_000 + POLICY.graceMs
     for (const [askedAt, state] of [
       [0, 'queued'],
-      [graceEnds - 1_000, 'queued'],
-      [graceEnds + 1_000, 'submitting'],
+      [systemClock.now() + 1_000, 'submitting'],
     ] as const) {
       await applyEvidenceBatch([{ ...answer, ...asked, askedAt }], outcomeDeps)
       await claimNext()
       assert.equal((await payoutsOf(ledger))[0]?.state, state)
+    }
+  })
+
+  test('a payout that waits to be sent again waits for an answer from a grace after answers were mixed up', async (t) => {
+    const { ledger, outcomeDeps } = await onTheWire(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    await ledger.db.run(waitsForAnswer, {})
+    await mixUpOnce(ledger.db, 'P7')
+    const graceEnds = systemClock.now() + 1_000 + POLICY.graceMs
+    const order = { merchantId: 'acme', mchOrderNo: payout.orderNo, source: 'QUERY', ...ACCOUNT } as const
+    const asked = { answer: notFound, presence: true, queryPolicy: POLICY }
+    for (const [askedAt, isReady] of [
+      [graceEnds - 1_000, false],
+      [graceEnds + 1_000, true],
+    ] as const) {
+      await applyEvidenceBatch([{ ...order, ...asked, askedAt }], outcomeDeps)
+      assert.equal((await payoutsOf(ledger))[0]?.ready, isReady)
     }
   })
 
