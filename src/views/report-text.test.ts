@@ -60,6 +60,15 @@ test('the figures of a balance add up to the sentence about them', () => {
     balanceText(explain(at(900, 100), at(1_400), paise(300))),
     /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; another ₹7\.00 came in/,
   )
+  const returned = { reversals: 1, amount: paise(200), early: ZERO }
+  assert.match(
+    balanceText(explain(at(900), at(800), paise(300), returned)),
+    /; ₹1\.00 left; .* took ₹3\.00; ₹2\.00 came back in 1 reversal, which explains it$/,
+  )
+  assert.match(
+    balanceText(explain(at(900), at(500, 100), paise(300), { ...returned, reversals: 2, early: paise(100) })),
+    /; ₹2\.00 came back in 2 reversals; ₹2\.00 were in flight, in review or back before the first balance; ANOTHER ₹1\.00 LEFT/,
+  )
 })
 
 test('if the gateway answered nothing, the report calls nothing agreed or paid', () => {
@@ -96,6 +105,16 @@ test('open, returned and settled payouts are reported beside those that agree', 
   })
   assert.match(text, /\n {2}2 of those paid here came back: ₹300\.00\n/)
   assert.match(text, /\nall 9 agree\n7 have not ended on either side\n3 that differed now agree\n/)
+})
+
+test('a payout near the border of the period may be in a neighbouring statement, and the report says so', () => {
+  const missing = { kind: 'not-in-statement', row: null, utr: 'U1', here: '100', there: 'none' } as const
+  const differences = [
+    { ...missing, payoutId: 'p1', nearBorder: true },
+    { ...missing, payoutId: 'p2', nearBorder: false },
+  ]
+  const text = textOf({ statement: { lines: 0, amount: ZERO, differences } })
+  assert.match(text, / p1 +₹1\.00 +none, but it may be in a neighbouring statement\n.* p2 +₹1\.00 +none$/)
 })
 
 test('a statement of another year is reported line by line, however long it is', () => {

@@ -6,6 +6,7 @@ import type { Difference } from '../operators/reconcile/compare.ts'
 import type { StatementDifference } from '../operators/reconcile/compare-statement.ts'
 import type { Report } from '../operators/reconcile/report.ts'
 import type { Differing } from '../operators/reconcile/sql/payouts.ts'
+import type { Returned } from '../operators/reconcile/sql/reconciliations.ts'
 import { count, table } from '../text/table.ts'
 
 /** A report for a person to read. `now` is for ages. */
@@ -89,30 +90,40 @@ function balanceText(balance: BalanceChange): string {
   if (balance.kind === 'untold') {
     return 'balance: the gateway did not return it when this run began; the next run queries it again'
   }
-  const { from, to, paid, gap, allowance, rest } = balance
+  const { from, to, paid, returned, gap, allowance, rest } = balance
   const left = from.balance - to.balance
   const by = left < 0n ? `it grew by ${formatRupees(paise(-left))}` : `${formatRupees(paise(left))} left`
-  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; ${by}; payouts that ended took ${formatRupees(paid)}`
-  const allowed = `${formatRupees(allowance)} were in flight or in review`
+  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; ${by}; payouts that ended took ${formatRupees(paid)}${returnedText(returned)}`
+  const where =
+    gap > 0n && returned.early > 0n
+      ? 'in flight, in review or back before the first balance'
+      : 'in flight or in review'
+  const allowed = `${formatRupees(allowance)} were ${where}`
   switch (balance.kind) {
     case 'explained':
       return `${moved}, which explains it`
     case 'in-flight':
       return gap > 0n
-        ? `${moved}; up to ${formatRupees(gap)} more may be in flight or in review (${formatRupees(allowance)} were)`
+        ? `${moved}; up to ${formatRupees(gap)} more may be ${where} (${formatRupees(allowance)} were)`
         : `${moved}; up to ${formatRupees(paise(-gap))} of it may have left before (${allowed})`
     case 'more':
-      return `${moved}; ${allowed} before; another ${formatRupees(rest)} came in, such as payins or a top-up`
+      return `${moved}; ${allowed} before; another ${formatRupees(rest)} came in, such as payins, a top-up or a transfer that came back and is not confirmed`
     case 'missing':
       return `${moved}; ${allowed}; ANOTHER ${formatRupees(rest)} LEFT, and no payout explains it`
   }
+}
+
+function returnedText({ reversals, amount }: Returned): string {
+  if (reversals === 0) return ''
+  return `; ${formatRupees(amount)} came back in ${count(reversals)} ${reversals === 1 ? 'reversal' : 'reversals'}`
 }
 
 function statementLines({ statement }: Report): string[] {
   if (!statement) return []
   const { lines, amount, differences } = statement
   const title = `statement: ${count(lines)} lines, ${formatRupees(amount)}`
-  if (differences.length === 0) return [`${title}; all of it agrees`]
+  if (differences.length === 0)
+    return [`${title}; all of it agrees, and it has every payout that was paid in the period`]
   const rows = differences
     .toSorted((a, b) => a.kind.localeCompare(b.kind))
     .map((each) => [
@@ -129,7 +140,8 @@ function statementLines({ statement }: Report): string[] {
   ]
 }
 
-function statedSides({ kind, here, there }: StatementDifference): [string, string] {
+function statedSides({ kind, here, there, nearBorder }: StatementDifference): [string, string] {
+  if (nearBorder) return [rupees(here), `${there}, but it may be in a neighbouring statement`]
   return kind === 'statement-utr' || kind === 'statement-order'
     ? [here, there]
     : [rupees(here), rupees(there)]

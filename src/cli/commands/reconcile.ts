@@ -77,7 +77,7 @@ export const reconcileCommand = new Command('reconcile')
   .option('--rate <count/s>', 'the most queries per second', rateOf, 10)
   .option(
     '--statement <file>',
-    'also compare with a statement: a CSV file with the columns utr, amount (in rupees) and, if you have it, order_no',
+    'also compare what was paid in the period with a statement: a CSV file with the columns utr, amount (in rupees) and, if you have it, order_no',
     pathOf,
   )
   .option('--settle', 'let the gateway’s answers change payouts that differ, as any query does')

@@ -22,6 +22,24 @@ test('money that left without a payout is missing', () => {
   assert.equal(verdict(at(1_000), at(399), paise(600)), 'missing 1')
 })
 
+const returned = (amount: number, early = 0) => ({
+  reversals: 1,
+  amount: paise(amount),
+  early: paise(early),
+})
+
+test('money that came back is explained, and hides no money that left', () => {
+  assert.equal(verdict(at(1_000), at(450), paise(600), returned(50)), 'explained 0')
+  assert.equal(verdict(at(1_000), at(400), paise(600), returned(50)), 'missing 50')
+  assert.equal(verdict(at(1_000), at(460), paise(600), returned(50)), 'more 10')
+})
+
+test('money of an earlier payment may have come back before the first balance', () => {
+  assert.equal(verdict(at(1_000), at(400), paise(600), returned(50, 50)), 'in-flight 0')
+  assert.equal(verdict(at(1_000), at(399), paise(600), returned(50, 50)), 'missing 1')
+  assert.equal(verdict(at(1_000), at(451), paise(600), returned(50, 50)), 'more 1')
+})
+
 test('money that came in is reported, and hides money that left', () => {
   assert.equal(verdict(at(1_000), at(450), paise(600)), 'more 50')
 })

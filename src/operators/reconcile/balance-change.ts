@@ -1,9 +1,16 @@
 import { type Paise, paise, sum, ZERO } from '../../domain/money.ts'
 import { pages } from '../../platform/postgres/pages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
-import { paidBetween, type Reconciliation, type Snapshot, snapshotNear } from './sql/reconciliations.ts'
+import {
+  paidBetween,
+  type Reconciliation,
+  type Returned,
+  returnedBetween,
+  type Snapshot,
+  snapshotNear,
+} from './sql/reconciliations.ts'
 
-/** How the balance moved between two reports of it, compared with what was paid. */
+/** How the balance moved between two reports of it, compared with what was paid and what came back. */
 export type BalanceChange =
   | { kind: 'unknown' }
   /** The gateway did not report the balance when the run began. */
@@ -18,13 +25,19 @@ export type BalanceChange =
       to: Snapshot
       /** What the payouts that ended between the two reports cost, fees included. */
       paid: Paise
-      /** How much more left than `paid`; negative: less. */
+      returned: Returned
+      /** How much more left than `paid` less what came back; negative: less. */
       gap: Paise
-      /** What was in flight or in review and may explain the gap: at the end, or for a negative gap at the beginning. */
+      /**
+       * What may explain the gap: what was in flight or in review at the end, and what may have come back before the beginning; for
+       * a negative gap what was in flight or in review at the beginning.
+       */
       allowance: Paise
       /** The part of the gap beyond the allowance; never negative. */
       rest: Paise
     }
+
+const NOTHING_RETURNED: Returned = { reversals: 0, amount: ZERO, early: ZERO }
 
 /**
  * How the balance of a run's account moved over its period: from the snapshot nearest to its beginning to the one nearest to its
@@ -47,18 +60,32 @@ export async function balanceChangeOver(
     inFlightFrom = sum([inFlightFrom, ...page.map(({ endedFrom }) => endedFrom)])
     inFlightTo = sum([inFlightTo, ...page.map(({ endedTo }) => endedTo)])
   }
-  return explain({ ...from, inFlight: inFlightFrom }, { ...to, inFlight: inFlightTo }, paid)
+  const returned = { ...NOTHING_RETURNED }
+  for await (const page of pages((page) => db.run(returnedBetween, { ...period, ...page }))) {
+    for (const { reversals, amount, early } of page) {
+      returned.reversals += reversals
+      returned.amount = sum([returned.amount, amount])
+      returned.early = sum([returned.early, early])
+    }
+  }
+  return explain({ ...from, inFlight: inFlightFrom }, { ...to, inFlight: inFlightTo }, paid, returned)
 }
 
 /**
- * Whether the payouts explain how the balance moved. A payout in flight at either end may or may not be deducted from that
- * balance, so this allows for it. Money that came in can hide money that is missing.
+ * Whether the payouts and the reversals explain how the balance moved. A payout in flight at either end may or may not be deducted
+ * from that balance, and money may have come back before payoutd learned of it, so this allows for both. Money that came in can
+ * hide money that is missing.
  */
-export function explain(from: Snapshot, to: Snapshot, paid: Paise): BalanceChange {
-  const gap = paise(from.balance - to.balance - paid)
-  const allowance = gap < 0n ? from.inFlight : to.inFlight
+export function explain(
+  from: Snapshot,
+  to: Snapshot,
+  paid: Paise,
+  returned: Returned = NOTHING_RETURNED,
+): BalanceChange {
+  const gap = paise(from.balance - to.balance - paid + returned.amount)
+  const allowance = gap < 0n ? from.inFlight : sum([to.inFlight, returned.early])
   const rest = paise((gap < 0n ? -gap : gap) - allowance)
-  const change = { from, to, paid, gap, allowance }
+  const change = { from, to, paid, returned, gap, allowance }
   if (gap === 0n) return { kind: 'explained', ...change, rest: ZERO }
   if (rest <= 0n) return { kind: 'in-flight', ...change, rest: ZERO }
   return { kind: gap > 0n ? 'missing' : 'more', ...change, rest }

@@ -11,6 +11,8 @@ export type StatementLine = {
 }
 
 export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'>
+/** `nearBorder`: it may have been paid within a day of an end of the period, or beyond, so a neighbouring statement may have it. */
+export type PaidPayout = StatedPayout & { nearBorder: boolean }
 
 export type StatementKind =
   | 'not-in-statement'
@@ -31,6 +33,8 @@ export type StatementDifference = {
   payoutId: string | null
   here: string
   there: string
+  /** Only of `not-in-statement`, as in a PaidPayout. */
+  nearBorder?: boolean
 }
 
 type Pair = { line: StatementLine; payout: StatedPayout }
@@ -38,7 +42,7 @@ type Pair = { line: StatementLine; payout: StatedPayout }
 type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
 
 /**
- * Every difference between a statement and payoutd. `named` are the payouts that its lines name, whenever they were accepted and
+ * Every difference between a statement and payoutd. `named` are the payouts that its lines name, whenever they were paid and
  * whatever their state. `missing` returns those of the paid payouts which the statement should have and does not.
  */
 export function compareStatement(
@@ -46,7 +50,7 @@ export function compareStatement(
   named: readonly StatedPayout[],
 ): {
   differences: StatementDifference[]
-  missing: (paid: readonly StatedPayout[]) => StatementDifference[]
+  missing: (paid: readonly PaidPayout[]) => StatementDifference[]
 } {
   const { pairs, disputes, strangers } = pair(lines, named)
   const found = [...pairs.map(({ payout }) => payout), ...disputes.flatMap(({ claimants }) => claimants)]
@@ -161,16 +165,17 @@ const ordersDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
       : [about('statement-order', line, payout, payout.orderNo ?? 'none', line.mchOrderNo)],
   )
 
-function notInStatement(paid: readonly StatedPayout[], stated: ReadonlySet<string>): StatementDifference[] {
+function notInStatement(paid: readonly PaidPayout[], stated: ReadonlySet<string>): StatementDifference[] {
   return paid
     .filter(({ payoutId }) => !stated.has(payoutId))
-    .map(({ payoutId, utr, amount }) => ({
+    .map(({ payoutId, utr, amount, nearBorder }) => ({
       kind: 'not-in-statement',
       row: null,
       utr,
       payoutId,
       here: amount.toString(),
       there: 'none',
+      nearBorder,
     }))
 }
 

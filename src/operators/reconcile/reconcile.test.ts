@@ -92,6 +92,44 @@ test('a payout agrees with a statement that has its UTR in other letter case', a
   assert.deepEqual((await reportOf(run, [line], db)).statement?.differences, [])
 })
 
+const DAY = 24 * HOUR
+const datePayout = sql<{ payoutId: string; acceptedAt: number; sentAt: number; paidAt: number }>`
+  update payouts set accepted_at = to_timestamp(${'acceptedAt'}::float8 / 1000),
+    sent_at = to_timestamp(${'sentAt'}::float8 / 1000), paid_at = to_timestamp(${'paidAt'}::float8 / 1000)
+  where payout_id = ${'payoutId'}`
+
+test('a statement is compared with what was paid in its period, whenever that was accepted', async (t) => {
+  const { pay, db, open } = await reconciling(t)
+  const [from, to] = [systemClock.now() - 9 * DAY, systemClock.now() - 3 * DAY]
+  const dates: [payoutId: string, acceptedAt: number, sentAt: number, paidAt: number][] = [
+    ['accepted-before', from - 2 * DAY, from + 2 * DAY, from + 2 * DAY],
+    ['paid-before', from - HOUR, from - HOUR, from - 1],
+    ['paid-first', from - HOUR, from, from],
+    ['paid-last', to - DAY, to - HOUR, to - 1],
+    ['paid-next', to - 2 * DAY, to - HOUR, to],
+    ['sent-before', from - HOUR, from - HOUR, from + 2 * DAY],
+    ['stated', from + DAY, from + DAY, from + DAY],
+  ]
+  await pay(...dates.map(([payoutId]) => payoutId))
+  for (const [payoutId, acceptedAt, sentAt, paidAt] of dates)
+    await db.run(datePayout, { payoutId, acceptedAt, sentAt, paidAt })
+  await db.run(change, { payoutId: 'stated', utr: 'STATED', state: null, fee: null })
+  const run = await open()
+  const line = { row: 2, utr: 'STATED', amount: paise(AMOUNT), mchOrderNo: null }
+  const missingFrom = async (periodFrom: number, periodTo: number) => {
+    const { statement } = await reportOf({ ...run, periodFrom, periodTo }, [line], db)
+    return statement?.differences.map(({ kind, payoutId, nearBorder }) => [kind, payoutId, nearBorder])
+  }
+  assert.deepEqual(await missingFrom(from, to), [
+    ['not-in-statement', 'accepted-before', false],
+    ['not-in-statement', 'paid-first', true],
+    ['not-in-statement', 'paid-last', true],
+    ['not-in-statement', 'sent-before', true],
+  ])
+  assert.deepEqual(await missingFrom(from - 9 * DAY, from), [['not-in-statement', 'paid-before', true]])
+  assert.deepEqual(await missingFrom(to, to + 9 * DAY), [['not-in-statement', 'paid-next', true]])
+})
+
 test('the run lists what differs, the oldest first, and changes no payout', async (t) => {
   const { pay, send, ended, orderNo, db, reconcile } = await reconciling(t)
   await pay('utr', 'fee', 'failed', 'agrees')
@@ -387,10 +425,46 @@ test('the balance of another account explains nothing, nor does what was paid fr
   assert.deepEqual([balance.paid, balance.gap], [AMOUNT + FEE, AMOUNT + FEE])
 })
 
+const runsEarlier = sql<{ minutes: number }>`
+  update reconciliations set started_at = started_at - ${'minutes'}::int * interval '1 minute',
+    balance_at = balance_at - ${'minutes'}::int * interval '1 minute'`
+const reported = sql<{ payoutId: string; minutes: number }>`
+  insert into anomalies (merchant_id, anomaly_id, at, payout_id, kind, detail, source)
+  select merchant_id, anomaly_id, now() - ${'minutes'}::int * interval '1 minute', payout_id, 'contradiction', '', 'CALLBACK'
+  from reversals where payout_id = ${'payoutId'}`
+const atAccount = sql<{ accountId: string }>`update payouts set account_id = ${'accountId'}`
+
+/** The first balance is 120 minutes old. */
+for (const [name, paidMinutes, reportedMinutes, moved, account, finds] of [
+  ['between two balances is explained', 60, 30, -FEE, null, ['explained', AMOUNT, 0n, 0n]],
+  ['does not hide that as much left besides', 60, 30, -FEE - AMOUNT, null, ['missing', AMOUNT, 0n, AMOUNT]],
+  ['of an earlier payment is explained', 180, 30, AMOUNT, null, ['explained', AMOUNT, AMOUNT, 0n]],
+  ['before payoutd learned of it is not missing', 180, 30, 0n, null, ['in-flight', AMOUNT, AMOUNT, 0n]],
+  ['counts by its report, whenever it was confirmed', 180, 150, 0n, null, ['explained', 0n, 0n, 0n]],
+  ['to another account explains nothing', 60, 30, AMOUNT, 'other', ['more', 0n, 0n, AMOUNT]],
+] as const)
+  test(`money that came back ${name}`, async (t) => {
+    const { pay, db, deps, accountId } = await reconciling(t)
+    const now = systemClock.now()
+    const runWith = async (amount: bigint) => {
+      const balance = async () => ({ kind: 'balance', amount: paise(amount) }) as BalanceAnswer
+      const period = { merchantId: 'acme', accountId, from: now - HOUR, to: now + HOUR }
+      return (await askAll(await openReconciliation(period, { db, ids: systemIds, balance }), deps)).run
+    }
+    await runWith(1_000_000n)
+    await db.run(runsEarlier, { minutes: 120 })
+    await pay('p1')
+    await db.run(paidEarlier, { minutes: paidMinutes })
+    await db.run(reverse, { payoutId: 'p1' })
+    await db.run(reported, { payoutId: 'p1', minutes: reportedMinutes })
+    if (account !== null) await db.run(atAccount, { accountId: account })
+    const { balance } = await reportOf(await runWith(1_000_000n + moved), null, db)
+    assert.ok('returned' in balance)
+    assert.deepEqual([balance.kind, balance.returned.amount, balance.returned.early, balance.rest], finds)
+  })
+
 const forgetWhen = sql<object>`update payouts set paid_at = null`
 const forgetHistory = sql<object>`delete from history`
-const runsEarlier = sql<{ minutes: number }>`
-  update reconciliations set started_at = started_at - ${'minutes'}::int * interval '1 minute'`
 
 for (const [kept, forget] of [
   ['beside it', []],

@@ -2,9 +2,9 @@ import type { Instant } from '../../../domain/instant.ts'
 import type { Paise } from '../../../domain/money.ts'
 import type { State } from '../../../domain/payout/states.ts'
 import { sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
-import { sql } from '../../../platform/postgres/postgres.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 import type { Difference, Here } from '../compare.ts'
-import type { StatedPayout } from '../compare-statement.ts'
+import type { PaidPayout, StatedPayout } from '../compare-statement.ts'
 
 type Run = { reconciliationId: string }
 type ReconcilePage = { after: string; limit: number }
@@ -178,20 +178,37 @@ export const totals = sql<Run & ReconcilePage & { merchantId: string }, Reconcil
   ) v on true
   where r.asked_at is not null`
 
-/** For one page of all payouts of the merchant; one row of nulls if none of them was accepted in the period and is paid. */
+/**
+ * When payoutd learned that a payout p was paid. A payout may be updated after that, because a later report brings what the first
+ * one left out. If it was paid before payoutd kept the moment, its history gives it, or its last update if the history is gone.
+ */
+export const becamePaidAt: Fragment = {
+  fragment: `coalesce(p.paid_at, (
+    select h.at from history h
+    where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version
+    limit 1
+  ), p.updated_at)`,
+}
+
+/**
+ * For one page of all payouts of the merchant; one row of nulls if none of them became paid in the period. The money left between
+ * the moment when a payout was first sent and the one when it became paid.
+ */
 export const paidInPeriod = sql<
   ReconcilePage & { merchantId: string; from: Instant; to: Instant },
-  OrNull<StatedPayout> & Last
+  OrNull<PaidPayout> & Last
 >`
   with page as materialized (
-    select payout_id, order_no, state, amount, utr, accepted_at from payouts
+    select merchant_id, payout_id, order_no, state, amount, utr, version, sent_at, paid_at, updated_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select p.payout_id, p.order_no, p.state, p.amount, p.utr, whole.last
+  select p.payout_id, p.order_no, p.state, p.amount, p.utr, whole.last,
+    least(p.sent_at, p.at) < to_timestamp(${'from'}::float8 / 1000) + interval '1 day'
+      or p.at >= to_timestamp(${'to'}::float8 / 1000) - interval '1 day' as near_border
   from (select max(payout_id) as last from page) whole
-  left join page p on p.state = 'paid'
-    and p.accepted_at >= to_timestamp(${'from'}::float8 / 1000) and p.accepted_at < to_timestamp(${'to'}::float8 / 1000)`
+  left join (select p.*, ${becamePaidAt} as at from page p where p.state = 'paid') p
+    on p.at >= to_timestamp(${'from'}::float8 / 1000) and p.at < to_timestamp(${'to'}::float8 / 1000)`
 
 export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
   select payout_id, order_no, state, amount, utr from (

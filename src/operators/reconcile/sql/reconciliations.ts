@@ -1,7 +1,8 @@
 import type { Instant } from '../../../domain/instant.ts'
 import type { Paise } from '../../../domain/money.ts'
-import { estimatedFee, MOST_PAISE } from '../../../ledger/sql/estimated-fee.ts'
+import { estimatedFee, MOST_PAISE, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+import { becamePaidAt } from './payouts.ts'
 
 /** One run, about the payouts of one merchant that were accepted from `periodFrom` to before `periodTo`. */
 export type Reconciliation = {
@@ -82,17 +83,15 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Reconc
   limit 1`
 
 /**
- * For one page of the merchant's payouts: what became paid between two moments, fees included, except by another account. A
- * payout may be updated after it was paid, because a later report brings what the first one left out. If a payout was paid before
- * payoutd kept the moment of payment, its history gives the moment, or its last update if the history is gone. `endedFrom` and
- * `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
+ * For one page of the merchant's payouts: what became paid between two moments, fees included, except by another account.
+ * `endedFrom` and `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
  */
 export const paidBetween = sql<
   Period & ReconciledAccount & { fromTold: Instant; toTold: Instant; after: string; limit: number },
   { paid: Paise; endedFrom: Paise; endedTo: Paise; last: string | null }
 >`
   with page as materialized (
-    select payout_id, version, state, amount, fee, attempt, paid_at, updated_at, account_id from payouts
+    select merchant_id, payout_id, version, state, amount, fee, attempt, paid_at, updated_at, account_id from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   ), merchant as materialized (
@@ -112,11 +111,44 @@ export const paidBetween = sql<
   from page p
   left join merchant m on true
   left join lateral (
-    select case when p.state = 'paid' then coalesce(p.paid_at, (
-      select h.at from history h
-      where h.merchant_id = ${'merchantId'} and h.payout_id = p.payout_id and h.version = p.version
-      limit 1
-    ), p.updated_at) else p.updated_at end as at
+    select case when p.state = 'paid' then ${becamePaidAt} else p.updated_at end as at
   ) ended on p.attempt > 0 and p.state in ('paid', 'failed', 'rejected', 'cancelled')
     and p.updated_at > to_timestamp(${'from'}::float8 / 1000)
     and (p.account_id is null or ${'accountId'}::text is null or p.account_id = ${'accountId'})`
+
+/** Money of paid payouts that came back, amounts in paise. */
+export type Returned = {
+  reversals: number
+  amount: Paise
+  /** The part of it that may have come back before the first of the two balances, because it was paid before that. */
+  early: Paise
+}
+
+/**
+ * For one page of the merchant's confirmed reversals: what payoutd learned between two moments to have come back to an account. It
+ * learned so from the gateway's report, however much later a person confirmed it.
+ */
+export const returnedBetween = sql<
+  Period & ReconciledAccount & { fromTold: Instant; after: string; limit: number },
+  Returned & { last: string | null }
+>`
+  with page as materialized (
+    select payout_id, anomaly_id, amount, at from reversals
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select max(r.payout_id) as last, count(p.paid_at)::int as reversals,
+    ${sumOfPaise('r.amount', 'p.paid_at is not null')} as amount,
+    least(coalesce(sum(r.amount) filter (where p.paid_at <= to_timestamp(${'fromTold'}::float8 / 1000)), 0), ${MOST_PAISE})::bigint as early
+  from page r
+  left join lateral (
+    select at from anomalies where anomalies.merchant_id = ${'merchantId'} and anomalies.anomaly_id = r.anomaly_id
+    offset 0
+  ) told on true
+  left join lateral (
+    select ${becamePaidAt} as paid_at from payouts p
+    where p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
+      and (p.account_id is null or ${'accountId'}::text is null or p.account_id = ${'accountId'})
+    offset 0
+  ) p on coalesce(told.at, r.at) > to_timestamp(${'from'}::float8 / 1000)
+    and coalesce(told.at, r.at) <= to_timestamp(${'to'}::float8 / 1000)`
