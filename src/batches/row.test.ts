@@ -121,6 +121,8 @@ test('references that nobody can tell apart give one payoutId, and each stays as
       'EMP\uff17',
     ],
     ['EMP 8', 'EMP\u00a08', 'EMP \u2009 8', 'EMP\u20288', 'EMP\u28008'],
+    ['EMP-9', 'EMP\u20109', 'EMP\u20119', 'EMP\u22129', 'EMP\uff0d9', 'EMP-9\ufdd0', 'EMP-9\u{13430}'],
+    ["D'Souza", 'D\u2019Souza', 'D\uff07Souza'],
   ] as const) {
     for (const reference of others) {
       const row = read({ reference })
@@ -129,7 +131,7 @@ test('references that nobody can tell apart give one payoutId, and each stays as
       assert.equal(payoutIdFor('acme', 'nov', reference), payoutIdFor('acme', 'nov', one), reference)
     }
   }
-  const different = ['EMP7', 'emp7', 'EMP 7', 'EMP-7', 'EMP8', 'JOSE', 'JOS\u00c9']
+  const different = ['EMP7', 'emp7', 'EMP 7', 'EMP-7', 'EMP7\u00b2', 'EMP72', 'EMP8', 'JOSE', 'JOS\u00c9']
   assert.equal(new Set(different.map((each) => payoutIdFor('acme', 'nov', each))).size, different.length)
   assert.deepEqual(faults({ reference: '\u200b\u2060' }), ['reference: required'])
 })

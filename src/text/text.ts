@@ -14,17 +14,31 @@ export function cutText(text: string, most: number): string {
   return text.slice(0, endsInHalf ? most - 1 : most)
 }
 
-/** What takes no place on a screen; Unicode's own list lacks C1 control characters and annotation marks. */
-const NO_PLACE = /[\p{Default_Ignorable_Code_Point}\u0080-\u009f\ufff9-\ufffb]/gu
+/** What takes no place on a screen: format and C1 control characters, and what fonts have no picture for. */
+const NO_PLACE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Noncharacter_Code_Point}\u0080-\u009f]/gu
 /** White space of every kind; the blank Braille pattern is none to Unicode. */
 const BLANKS = /[\s\u2800]+/g
+/** Hyphens, dashes and the minus sign. */
+const DASHES = /[\p{Pd}\u2043\u2212]/gu
+const APOSTROPHES = /[\u2018\u2019\u02bc]/g
+/** ASCII as wide as a Chinese character, in the same order as ASCII. */
+const WIDE = /[\uff01-\uff5e]/g
+const WIDE_BY = 0xfee0
 
 /**
- * What a person sees of a text, for comparing: without invisible characters, in one Unicode form (NFKC), with one space for any
- * white space. Letter case counts, and so do letters of different scripts that look alike. ASCII stays as it is but for spaces.
+ * What a person sees of a text, for comparing: without invisible characters, in one Unicode form, with one kind of space, dash,
+ * apostrophe and width. Letter case counts, and so do letters of different scripts that look alike. ASCII stays as it is but for
+ * spaces.
  */
 export const asSeen = (text: string): string =>
-  text.replace(NO_PLACE, '').normalize('NFKC').replace(BLANKS, ' ').trim()
+  text
+    .replace(NO_PLACE, '')
+    .normalize('NFC')
+    .replace(WIDE, (wide) => String.fromCharCode(wide.charCodeAt(0) - WIDE_BY))
+    .replace(DASHES, '-')
+    .replace(APOSTROPHES, "'")
+    .replace(BLANKS, ' ')
+    .trim()
 
 /** An address without the slashes at its end. */
 export function withoutLastSlashes(url: string): string {
