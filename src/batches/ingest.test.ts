@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -208,6 +208,36 @@ test('every published payout is listed beside the file by its row, and no other 
   assert.match(await readFile(`${path}.payouts.csv`, 'utf8'), /\r\n2,EMP9,F[A-Z2-7]{26}\r\n$/)
 })
 
+test('an ingest leaves no list of an earlier one, however it ends; a dry run leaves what was published', async () => {
+  const { path, folder, run, write } = await bench([row(1), row(2, 'x')])
+  const listed = async () => (await readdir(folder)).filter((name) => /^payroll\.csv\./.test(name)).sort()
+  const limits = { minAmount: null, maxAmount: null }
+  const payroll = { path, batch: { merchantId: 'acme', batchId: 'dec', limits }, referenceFrom: [] }
+  const [payouts, refused] = ['payroll.csv.payouts.csv', 'payroll.csv.refused.csv']
+  await run({ publishValidRows: true })
+  assert.deepEqual(await listed(), [payouts, refused])
+  await writeFile(path, '')
+  assert.equal((await run({ dryRun: true })).kind, 'unreadable')
+  assert.deepEqual(await listed(), [payouts])
+  await write([row(1), row(3, '0')])
+  assert.equal((await run({ payroll })).kind, 'rows-refused')
+  assert.deepEqual(await listed(), [refused])
+  await writeFile(path, '')
+  assert.equal((await run()).kind, 'unreadable')
+  assert.deepEqual(await listed(), [])
+})
+
+test('if the list of an earlier ingest cannot be deleted, the ingest stops, and the error says where', async () => {
+  const { path, run, commandsTopic } = await bench(rows(1, 2))
+  await mkdir(`${path}.payouts.csv`)
+  await assert.rejects(run(), (error) => {
+    assert.ok(error instanceof ExpectedFailure)
+    assert.match(error.message, /cannot write the list of payouts, .*payroll\.csv\.payouts\.csv \(/)
+    return true
+  })
+  assert.equal(commandsTopic.opened, 0)
+})
+
 test('an interrupted ingest lists no payouts until it is complete, and then all of them', async () => {
   const { folder, path, commandsTopic, run } = await bench(rows(1, 6_000))
   const abort = new AbortController()
@@ -251,6 +281,24 @@ test('the same row twice is one payout; the same reference with other content is
     [210_000n, 50_000n, 100_000n, 60_000n],
   )
   assert.deepEqual(commandsTopic.rowNumbers, [2])
+})
+
+test('a row that repeats the reference of a row of another width is refused, because nobody knows which of them is right', async () => {
+  const wide = (reference: string) => `${reference},Rao, Asha,50100123456789,HDFC0001234,45000`
+  for (const reference of ['EMP1', '202611280042']) {
+    const again = row(1).replace('EMP1', reference)
+    const { path, commandsTopic, run } = await bench([wide(reference), again, row(2)])
+    const ingested = await run({ publishValidRows: true })
+    assert.deepEqual(commandsTopic.rowNumbers, [4])
+    assert.match(
+      await readFile(`${path}.refused.csv`, 'utf8'),
+      /^3,[^,]*,reference,reference-reused,"?row 2 /m,
+    )
+    assert.match(
+      report(ingested),
+      /without the amounts of 1: in a row with too many or too few cells, unreadable/,
+    )
+  }
 })
 
 test('rows that differ by nothing that a person can see are one payout', async () => {

@@ -103,6 +103,7 @@ const unwritable = (code: string, path: string, cause: unknown): ExpectedFailure
   )
 
 async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
+  if (!request.dryRun) await ListFile.delete(payoutsFile(request.payroll), 'payouts')
   const read = await check(request, deps)
   if ('kind' in read) return read
   const { summary, payable, digest, refusedFile } = read
@@ -125,6 +126,7 @@ async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<I
   }
 }
 
+const payoutsFile = ({ path }: Payroll): string => `${path}.payouts.csv`
 const PAYOUT_COLUMNS = ['row', 'reference', 'payoutId']
 
 /** Which rows are payable, and what they pay. */
@@ -137,6 +139,7 @@ async function check(
   { onBytes, signal }: IngestDeps,
 ): Promise<(Checked & Payable) | Unchecked> {
   const refused = new RefusedFile(payroll.path)
+  await refused.deleteOlder()
   try {
     const { summary, payable, digest } = await checkPayroll(payroll, {
       onRefused: refused.add,
@@ -182,7 +185,7 @@ async function publish(
   }
   const progress = before ?? { declaredAt: clock.now(), payable: digest.whole, published: 0 }
   if (progress.published < rows) await onBegin(summary)
-  const payouts = await ListFile.open(`${payroll.path}.payouts.csv`, 'payouts', PAYOUT_COLUMNS)
+  const payouts = await ListFile.open(payoutsFile(payroll), 'payouts', PAYOUT_COLUMNS)
   try {
     const published = await publishPayroll({
       payroll,
@@ -237,4 +240,4 @@ function differencesOf(
 const notAdded = (amounts: number): string =>
   amounts === 0
     ? ''
-    : `. The rows whose amount cannot be read, has paise or is negative (${amounts}) are not in this total, though a spreadsheet may count them`
+    : `. The rows whose amount cannot be read (also because the row has too many or too few cells), has paise or is negative (${amounts}) are not in this total, though a spreadsheet may count them`

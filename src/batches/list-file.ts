@@ -20,11 +20,16 @@ export class ListFile {
     try {
       return new ListFile(path, partial, await open(partial, 'wx'), MARK + line(columns))
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      const message = `ingest cannot write the list of ${name}, ${path} (${code}): it published nothing`
-      throw new ExpectedFailure(`${message}. Let the user that runs payoutd write to that folder`, {
-        cause: error,
-      })
+      throw unwritable(path, name, error)
+    }
+  }
+
+  /** Deletes the list of an earlier run, if there is one. Throws an ExpectedFailure if that is not possible. */
+  static async delete(path: string, name: string): Promise<void> {
+    try {
+      await rm(path, { force: true })
+    } catch (error) {
+      throw unwritable(path, name, error)
     }
   }
 
@@ -58,6 +63,12 @@ export class ListFile {
     await this.#file.appendFile(this.#waiting)
     this.#waiting = ''
   }
+}
+
+function unwritable(path: string, name: string, cause: unknown): ExpectedFailure {
+  const { code } = cause as NodeJS.ErrnoException
+  const message = `ingest cannot write the list of ${name}, ${path} (${code}): it published nothing`
+  return new ExpectedFailure(`${message}. Let the user that runs payoutd write to that folder`, { cause })
 }
 
 const line = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`

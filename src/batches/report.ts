@@ -136,7 +136,7 @@ function table(
 ): string {
   const note =
     unreadableAmounts > 0
-      ? `  without the amounts of ${count(unreadableAmounts)}, unreadable, with paise or negative`
+      ? `  without the amounts of ${count(unreadableAmounts)}: in a row with too many or too few cells, unreadable, with paise or negative`
       : ''
   const lines: [string, PayrollTotals, string][] = [
     ['rows', all, ''],

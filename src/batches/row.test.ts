@@ -218,8 +218,17 @@ test('texts may reach their maximum length', () => {
   assert.deepEqual(faults({ meta_team: 'x'.repeat(256) }), ['payable'])
 })
 
-test('the limits of the merchant apply to files too', () => {
-  assert.deepEqual(faults({ amount: '99' }), ['amount: minimum'])
+test('the limits of the merchant apply to files too, and the fault shows the amount as written', () => {
+  const limits = { minAmount: paise(10_000n), maxAmount: paise(100_000n) }
+  for (const [amount, rule] of [
+    ['₹ 99', 'minimum'],
+    ['5,000/-', 'maximum'],
+    ['0.00', 'positive'],
+  ] as const) {
+    const row = readRow(Object.values({ ...GOOD, amount }), 7, header(), { ...BATCH, limits })
+    const found = row.kind === 'refused' && row.faults.map((fault) => [fault.column, fault.rule, fault.found])
+    assert.deepEqual(found, [['amount', rule, amount]])
+  }
 })
 
 test('the fault about an account number that a spreadsheet shortened says so', () => {
@@ -311,6 +320,14 @@ test('an amount that an unquoted comma splits into two cells, in a row that lack
     ['145', '000 /-', ''],
     ['145', '000.50', ''],
     ['145', '000 INR', ''],
+    ['145', "'000", ''],
+    ['145', '₹000', ''],
+    ['145', 'Rs. 000/-', ''],
+    ['145', '"000"', ''],
+    ['145', '०००', ''],
+    ['145/-', '000', ''],
+    ['₹ 145 /-', '000', ''],
+    ['101', "'45", '\u200b000'],
   ]
   for (const cells of few) assert.deepEqual(rulesOf(...cells), ['amount: split'], cells.join())
   const whole: [string, string, string][] = [
@@ -319,6 +336,8 @@ test('an amount that an unquoted comma splits into two cells, in a row that lack
     ['145.00', '000', ''],
     ['1450', '000', ''],
     ['145', '45', ''],
+    ['145/-', 'Room 000', ''],
+    ['145', "'0000", ''],
   ]
   for (const cells of whole) assert.equal(rulesOf(...cells), 'payable', cells.join())
 })
@@ -328,22 +347,51 @@ test('a reference that may be an account number or a VPA, because columns were s
     const row = read({ reference, account_no: '12' })
     return row.kind === 'refused' && row.reference
   }
-  const written = ['50100123456789', '501 0012-3456', '501\u200b00123456', 'asha.rao@okaxis', 'E-20261100005']
-  assert.deepEqual(written.map(shown), ['••••6789', '••••3456', '••••3456', 'as••••@okaxis', 'E-20261100005'])
+  for (const [written, seen] of [
+    ['50100123456789', '••••6789'],
+    ['501 0012-3456', '••••3456'],
+    ['501\u200b00123456', '••••3456'],
+    ['5010 - - - 01234', '••••1234'],
+    ['asha.rao@okaxis', 'as••••@okaxis'],
+    ['asha.rao\uff20okaxis', 'as••••@okaxis'],
+    ['="50100123456789"', '="••••6789"'],
+    ["'50100123456789", "'••••6789"],
+    ['SB50100123456789', 'SB••••6789'],
+    ['50100123456789.00', '••••8900'],
+    ['A/C 5010.0123.456789', 'A/C ••••6789'],
+    ['50100123456789/HDFC', '••••6789/HDFC'],
+    ['5.0100123456789E+13', '••••6789E+13'],
+    ['SB ५०१००१२३४५६७८९', 'SB ••••६७८९'],
+    ['SB 5010\u20110012\u22123456', 'SB ••••3456'],
+    ['E-20261100005', 'E-••••0005'],
+    ['2026-11-28-0042', '••••0042'],
+  ] as const)
+    assert.equal(shown(written), seen, written)
+  for (const readable of [
+    ...[
+      'EMP000017',
+      'EMP-2026-0042',
+      'INV/2026-11/000123',
+      'SAL-2026-11/42',
+      '12345678',
+      'NOV 2026',
+      '5.01002E+13',
+    ],
+    'Jose\u0301 D',
+  ])
+    assert.equal(shown(readable), readable)
 })
 
-test('a row of another width is identified by its reference if that is the first cell, unless it may be an account number', () => {
+test('a row of another width is identified by its reference if that is the first cell', () => {
   const of = (cells: string[], names = ['reference', 'account_no', 'ifsc', 'amount']) => {
     const row = readRow(cells, 7, header(names), BATCH)
     return row.kind === 'refused' ? row.reference : row.kind
   }
   assert.equal(of(['EMP1', '50100123', 'HDFC0001234']), 'EMP1')
   assert.equal(of(['EMP1', '50100123', 'HDFC0001234', '1', '000']), 'EMP1')
-  assert.equal(of(['50100123456789', 'HDFC0001234', '500']), null)
-  assert.equal(of(['5010-0123-4567', 'HDFC0001234', '500']), null)
-  assert.equal(of(['501001234', 'HDFC0001234', '500']), null)
-  for (const reference of ['50100123', 'A501001234', '501001234A'])
-    assert.equal(of([reference, 'HDFC0001234', '500']), reference)
+  assert.equal(of(['50100123456789', 'HDFC0001234', '500']), '••••6789')
+  assert.equal(of(['A501001234', 'HDFC0001234', '500']), 'A••••1234')
+  assert.equal(of(['50100123', 'HDFC0001234', '500']), '50100123')
   assert.equal(of(['', 'HDFC0001234', '500']), null)
   const composed = header(['id', 'month', 'account_no', 'ifsc', 'amount'], ['id', 'month'])
   const short = readRow(['EMP1', 'nov', '50100123'], 7, composed, BATCH)
@@ -359,7 +407,7 @@ test('a row of another width is refused rather than guessed at; an empty one is 
   assert.deepEqual(wide, {
     kind: 'refused',
     row: 7,
-    payoutId: null,
+    payoutId: payoutIdFor('acme', 'nov', 'EMP1'),
     reference: 'EMP1',
     amount: null,
     faults: [

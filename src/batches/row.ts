@@ -3,7 +3,7 @@ import { validate } from '../domain/commands/validate.ts'
 import type { Fault } from '../domain/fault.ts'
 import { payoutIdFor } from '../domain/identifiers.ts'
 import { MOST } from '../domain/limits.ts'
-import { EMPTY, maskAccount, scrub } from '../domain/mask.ts'
+import { EMPTY, maskAccount, scrub, scrubReference } from '../domain/mask.ts'
 import { type Paise, ZERO } from '../domain/money.ts'
 import { rupeesToPaise } from '../domain/rupees.ts'
 import { asSeen, cutText } from '../text/text.ts'
@@ -39,14 +39,12 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 /** 5.01002E+13: a long number after a spreadsheet shortened it. */
 const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i
 const SEPARATOR = '|'
-const couldBeAccount = (text: string): boolean => /^[\p{Nd}\s-]{9,}$/u.test(asSeen(text))
 /** Digits and signs, with an optional currency before or word after them. */
 const AMOUNT = /^(?:₹|rs\.?|inr)?[\s\p{Nd}.,+\-−()/e]*\p{L}{0,6}$/iu
 /** An amount in a payroll has fewer digits, paise included; most account numbers have more. */
 const MAX_AMOUNT_DIGITS = 10
 
 const COLUMN_OF: Record<string, Column> = {
-  amount: 'amount',
   beneficiaryId: 'beneficiary_id',
   accountName: 'account_name',
   accountNo: 'account_no',
@@ -69,8 +67,8 @@ export function readRow(
   if (long.length > 0)
     return { kind: 'refused', row, reference: null, payoutId: null, amount: null, faults: long }
   if (cells.length !== header.width) {
-    const reference = leadingReference(cells, header)
-    return { kind: 'refused', row, reference, payoutId: null, amount: null, faults: [width(cells, header)] }
+    const named = leadingReference(cells, header, batch)
+    return { kind: 'refused', row, ...named, amount: null, faults: [width(cells, header)] }
   }
 
   const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
@@ -102,10 +100,7 @@ export function readRow(
     deadline: null,
     metadata: { ...metadata, reference },
   }
-  if (written.kind === 'unreadable') {
-    const { rule, message } = written
-    faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) || EMPTY })
-  }
+  if (written.kind === 'unreadable') faults.push(amountFault(cell('amount'), written))
   if (CONTROL.test(cell('beneficiary_id'))) {
     faults.push({
       column: 'beneficiary_id',
@@ -114,21 +109,13 @@ export function readRow(
       found: 'several lines',
     })
   }
-  if (isSplitAmount(cells, header.at.amount)) {
-    faults.push({
-      column: 'amount',
-      rule: 'split',
-      message: SPLIT_AMOUNT,
-      found: amountAsWritten(cell('amount')),
-    })
-  }
-  faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
+  if (isSplitAmount(cells, header.at.amount))
+    faults.push(amountFault(cell('amount'), { rule: 'split', message: SPLIT_AMOUNT }))
+  const broken = rulesBroken(command, batch, written.kind === 'amount' ? cell('amount') : null)
+  faults.push(...metadataFaults(metadata), ...broken)
   if (faults.length === 0) return { kind: 'payable', row, reference, command }
   const amount = written.kind === 'amount' ? written.amount : null
-  const { payoutId } = command
-  return reference === ''
-    ? { kind: 'refused', row, reference: null, payoutId: null, amount, faults }
-    : { kind: 'refused', row, reference: shown(reference), payoutId, amount, faults }
+  return { kind: 'refused', row, ...namedBy({ reference, seen }, batch), amount, faults }
 }
 
 /** Checks this before anything else, so that no pattern and no hash sees such a cell. */
@@ -146,12 +133,21 @@ const tooLong = (cells: readonly string[], header: Header): RowFault[] =>
       : [],
   )
 
-function rulesBroken(command: PayoutCommand, { limits }: PayrollBatch, amountIsRead: boolean): RowFault[] {
-  return validate(command, limits)
-    .filter(({ field }) => field !== 'amount' || amountIsRead)
-    .map(({ field, ...fault }: Fault) => ({ column: COLUMN_OF[field] ?? field, ...fault }))
-    .map((fault) => (fault.column === 'account_no' ? accountFault(command.accountNo, fault) : fault))
+/** `amount`: the amount as it is written; null: it cannot be read. */
+function rulesBroken(command: PayoutCommand, { limits }: PayrollBatch, amount: string | null): RowFault[] {
+  return validate(command, limits).flatMap(({ field, ...fault }: Fault) => {
+    if (field === 'amount') return amount === null ? [] : [amountFault(amount, fault)]
+    const named = { column: COLUMN_OF[field] ?? field, ...fault }
+    return [field === 'accountNo' ? accountFault(command.accountNo, named) : named]
+  })
 }
+
+const amountFault = (written: string, { rule, message }: { rule: string; message: string }): RowFault => ({
+  column: 'amount',
+  rule,
+  message,
+  found: amountAsWritten(written) || EMPTY,
+})
 
 /** The most common way to spoil an account number gets a message of its own. */
 function accountFault(accountNo: string, fault: RowFault): RowFault {
@@ -196,15 +192,28 @@ function referenceOf(
 export const shown = (reference: string): string =>
   reference
     .split(SEPARATOR)
-    .map((part) => (couldBeAccount(part) || part.includes('@') ? scrub(part) : part))
+    .map((part) => {
+      const seen = asSeen(part)
+      const safe = seen.includes('@') ? scrub(seen) : scrubReference(seen)
+      return safe === seen ? part : safe
+    })
     .join(SEPARATOR)
 
+type Named = { reference: string; payoutId: string } | { reference: null; payoutId: null }
+
+const namedBy = (
+  { reference, seen }: { reference: string; seen: string },
+  { merchantId, batchId }: PayrollBatch,
+): Named =>
+  reference === ''
+    ? { reference: null, payoutId: null }
+    : { reference: shown(reference), payoutId: payoutIdFor(merchantId, batchId, seen) }
+
 /** In a row of another width only the first cell is in its place, unless that is the missing one. */
-function leadingReference(cells: readonly string[], header: Header): string | null {
+function leadingReference(cells: readonly string[], header: Header, batch: PayrollBatch): Named {
   const [first, ...more] = header.reference
-  if (first?.index !== 0 || more.length > 0) return null
-  const { reference } = referenceOf(cells, header)
-  return reference === '' || couldBeAccount(reference) ? null : shown(reference)
+  const isLeading = first?.index === 0 && more.length === 0
+  return namedBy(isLeading ? referenceOf(cells, header) : { reference: '', seen: '' }, batch)
 }
 
 /** Shows an amount whole, so that it can be corrected; masks anything else that may be in its place. */

@@ -27,6 +27,8 @@ const PATH_SEPARATORS = ['/', '|', '\\']
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
 /** People write long numbers in groups. Code counts the digits: with `{8,}` the pattern takes half a second to compile. */
 const GROUPED = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N})*/gu
+/** As GROUPED, but a slash or another mark ends a number: INV/2026-11/000123 has none of nine digits. */
+const SPACED = /\p{N}(?:[\s\p{Pd}−.]*\p{N})*/gu
 /** In India an account number has at least nine digits. */
 const FEWEST_DIGITS = 9
 /** A shorter value may be there by chance. */
@@ -54,6 +56,9 @@ export function scrub(text: string, known: readonly string[] = []): Scrubbed {
  */
 export const scrubName = (name: string): string => hideGrouped(name)
 
+/** A payment's reference, for lists that people pass on: it stays readable but for a number as long as an account number. */
+export const scrubReference = (reference: string): string => hideGrouped(reference, SPACED)
+
 /** A person's reason for an act, as payoutd keeps it with the change. */
 export const words = ({ by, reason }: { by: string; reason: string }): Scrubbed =>
   `${scrubName(by)}: ${scrub(reason)}` as Scrubbed
@@ -80,8 +85,8 @@ const hideNumbers = (text: string): string =>
     (token.match(/\p{N}/gu)?.length ?? 0) >= 4 ? maskAccount(token) : token,
   )
 
-const hideGrouped = (text: string): string =>
-  text.replace(GROUPED, (number) => {
+const hideGrouped = (text: string, pattern = GROUPED): string =>
+  text.replace(pattern, (number) => {
     const digits = number.match(/\p{N}/gu) ?? []
     return digits.length < FEWEST_DIGITS || WRITTEN_MOMENT.test(number)
       ? number

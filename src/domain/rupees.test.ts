@@ -34,6 +34,7 @@ test('reads an amount the way people write it', () => {
   assert.equal(read('12,345,678'), 1_234_567_800n)
   assert.equal(read('9999999999999'), 999_999_999_999_900n)
   assert.equal(read('INR   500   /-'), 50_000n)
+  assert.equal(read('Rs.50'), 5_000n)
   assert.equal(read('0'), 0n)
 })
 
@@ -41,6 +42,7 @@ test('refuses, by its rule, a text with two readings or none', () => {
   const refused: Record<string, string[]> = {
     required: ['', '  '],
     positive: ['-500', '₹-500', '-₹500', '(500)', '−500'],
+    'before-point': ['.50', '₹.5', 'Rs .50', 'Rs..50', '.500', '.'],
     'whole-rupees': ['500.50', '1,00,000.01', '₹0.5'],
     scientific: ['1E+05', '1.2e5', '5e3', '12.25E-10', '₹1e5'],
     grouping: [
@@ -52,7 +54,6 @@ test('refuses, by its rule, a text with two readings or none', () => {
       '1.000,00',
       '1.000',
       '500.',
-      '.50',
       '1 000',
       '500 USD',
       '$500',
@@ -88,6 +89,7 @@ test('every rule says what to write instead', () => {
     '500.50': /^must be whole rupees: /,
     '1E+05': /format the column as a number without decimals and type it again$/,
     '10,00': /1,00,000 or 100000$/,
+    '.50': /^must have rupees before the point: 50 or 0\.50$/,
     abc: /^must be rupees, such as 50000, 50,000 or ₹50,000\.00$/,
     '५००': /^write the amount with the digits 0 to 9$/,
     '12345678901234': /^must have at most 13 digits$/,

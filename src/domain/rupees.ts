@@ -19,6 +19,14 @@ const unreadable = (rule: string, message: string): Rupees => ({ kind: 'unreadab
  * to write instead.
  */
 export function rupeesToPaise(text: string): Rupees {
+  const read = rupeesAndPaise(text)
+  return read.kind === 'amount' && read.amount % 100n !== 0n
+    ? unreadable('whole-rupees', 'must be whole rupees: the gateway pays no paise')
+    : read
+}
+
+/** The same for an amount that may have paise, as in a bank's statement: `7.5`, `1,00,000.50`. */
+export function rupeesAndPaise(text: string): Rupees {
   const written = text.trim()
   if (written === '') return unreadable('required', 'must be given')
   if (/(?![0-9])\p{Nd}/u.test(written))
@@ -32,17 +40,15 @@ export function rupeesToPaise(text: string): Rupees {
       'the spreadsheet shortened this number: format the column as a number without decimals and type it again',
     )
   }
-  const [whole, fraction, ...more] = bare.split('.') as [string, ...string[]]
+  if (bare.startsWith('.')) return unreadable('before-point', 'must have rupees before the point: 50 or 0.50')
+  const [whole, fraction = '00', ...more] = bare.split('.') as [string, ...string[]]
   const digits = whole.replaceAll(',', '')
-  if (more.length > 0 || !PLAIN.test(digits) || (fraction !== undefined && !/^\d{1,2}$/.test(fraction))) {
+  if (more.length > 0 || !PLAIN.test(digits) || !/^\d{1,2}$/.test(fraction)) {
     return unreadable('amount-format', 'must be rupees, such as 50000, 50,000 or ₹50,000.00')
   }
   if (!PLAIN.test(whole) && !INDIAN.test(whole) && !WESTERN.test(whole)) {
     return unreadable('grouping', 'the commas are not where they belong: 1,00,000 or 100000')
   }
-  if (fraction !== undefined && Number(fraction) !== 0) {
-    return unreadable('whole-rupees', 'must be whole rupees: the gateway pays no paise')
-  }
   if (digits.length > MAX_DIGITS) return unreadable('size', `must have at most ${MAX_DIGITS} digits`)
-  return { kind: 'amount', amount: paise(BigInt(digits) * 100n) }
+  return { kind: 'amount', amount: paise(BigInt(digits + fraction.padEnd(2, '0'))) }
 }

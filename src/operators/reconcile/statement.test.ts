@@ -37,6 +37,17 @@ test('a statement with an unreadable row is refused, and the error names every s
   })
 })
 
+test('a point behind Rs belongs to it; an amount that begins with a point is refused with what to write', async (t) => {
+  const text = 'utr,amount\nU1,Rs.50\nU2,Rs.50.5\nU3,0.50\nU4,500.50/-\n'
+  const amounts = (await read(t, text)).map(({ amount }) => amount)
+  assert.deepEqual(amounts, [5_000n, 5_050n, 50n, 50_050n])
+  for (const amount of ['.50', '₹.50', 'INR .5', 'Rs..50'])
+    await assert.rejects(
+      read(t, `utr,amount\nU1,${amount}\n`),
+      /row 2: amount must have rupees before the point: 50 or 0\.50/,
+    )
+})
+
 test('paise behind paise, or behind the end of an amount, are no amount', async (t) => {
   for (const amount of ['500.00.50', '500/-.50'])
     await assert.rejects(read(t, `utr,amount\nU1,${amount}\n`), /amount must be rupees/)

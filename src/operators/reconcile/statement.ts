@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readRecords, UnreadableFile } from '../../batches/csv-records.ts'
 import { isSplitAmount, SPLIT_AMOUNT } from '../../batches/split-amount.ts'
-import { paise } from '../../domain/money.ts'
-import { type Rupees, rupeesToPaise } from '../../domain/rupees.ts'
+import { rupeesAndPaise } from '../../domain/rupees.ts'
 import type { StatementLine } from './compare-statement.ts'
 
 const COLUMNS = ['utr', 'amount', 'order_no'] as const
@@ -58,18 +57,9 @@ function readLine(
   const cell = (name: keyof StatementColumns): string | null => cells[at[name]]?.trim() || null
   const utr = cell('utr')
   const mchOrderNo = cell('order_no')
-  const amount = rupees(cell('amount') ?? '')
+  const amount = rupeesAndPaise(cell('amount') ?? '')
   if (amount.kind === 'unreadable') return { fault: `amount ${amount.message}` }
   if (isSplitAmount(cells, at.amount)) return { fault: `amount ${cell('amount')}: ${SPLIT_AMOUNT}` }
   if (utr === null && mchOrderNo === null) return { fault: 'it has neither utr nor order_no' }
   return { row, utr, amount: amount.amount, mchOrderNo }
-}
-
-/** A statement may have paise, which payoutd never pays. */
-function rupees(text: string): Rupees {
-  const [, whole, fraction = ''] = /^(.*?)(?:\.(\d{1,2}))?$/.exec(text.trim()) ?? []
-  // Paise behind paise, or behind what ends an amount, make no amount.
-  const read = rupeesToPaise(/\d\.|\/-\s*$/.test(whole ?? '') ? text : (whole ?? ''))
-  if (read.kind === 'unreadable') return read
-  return { kind: 'amount', amount: paise(read.amount + BigInt(fraction.padEnd(2, '0'))) }
 }
