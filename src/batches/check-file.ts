@@ -14,7 +14,7 @@ export type Summary = Whole & {
   payable: PayrollTotals
   refused: PayrollTotals
   repeated: PayrollTotals
-  /** Refused rows that are in no total: they have too many or too few cells, or an amount that cannot be read, has paise or is negative. */
+  /** Refused rows that are in no total: of another width, or with an amount that cannot be read, has paise or is negative. */
   unreadableAmounts: number
 }
 

@@ -283,7 +283,7 @@ test('the same row twice is one payout; the same reference with other content is
   assert.deepEqual(commandsTopic.rowNumbers, [2])
 })
 
-test('a row that repeats the reference of a row of another width is refused, because nobody knows which of them is right', async () => {
+test('a row that repeats the reference of a row that cannot be read whole is refused, because nobody knows which is right', async () => {
   const wide = (reference: string) => `${reference},Rao, Asha,50100123456789,HDFC0001234,45000`
   for (const reference of ['EMP1', '202611280042']) {
     const again = row(1).replace('EMP1', reference)
@@ -299,6 +299,9 @@ test('a row that repeats the reference of a row of another width is refused, bec
       /without the amounts of 1: in a row with too many or too few cells, unreadable/,
     )
   }
+  const long = await bench([row(1).replace('Asha', 'x'.repeat(2_000)), row(1), row(2)])
+  await long.run({ publishValidRows: true })
+  assert.deepEqual(long.commandsTopic.rowNumbers, [4])
 })
 
 test('rows that differ by nothing that a person can see are one payout', async () => {

@@ -459,7 +459,7 @@ test('metadata and references are single lines', () => {
   }
 })
 
-test('a cell that is too long is refused before anything reads it, and nothing of it is shown', () => {
+test('a cell that is too long is refused before anything reads it, and nothing of it is shown; the reference beside it is', () => {
   for (const name of Object.keys(GOOD) as (keyof typeof GOOD)[]) {
     for (const part of ['1', ' ', 'a@', '-', '₹', '🙂']) {
       const row = read({ [name]: part.repeat(60_000) })
@@ -471,6 +471,7 @@ test('a cell that is too long is refused before anything reads it, and nothing o
           found: `${60_000 * part.length} characters`,
         },
       ])
+      assert.equal(row.kind === 'refused' && row.reference, name === 'reference' ? null : 'EMP1')
     }
   }
 })

@@ -64,11 +64,9 @@ export function readRow(
 ): PayrollRow {
   if (cells.every((cell) => cell.length <= MOST.cell && cell.trim() === '')) return { kind: 'blank', row }
   const long = tooLong(cells, header)
-  if (long.length > 0)
-    return { kind: 'refused', row, reference: null, payoutId: null, amount: null, faults: long }
-  if (cells.length !== header.width) {
-    const named = leadingReference(cells, header, batch)
-    return { kind: 'refused', row, ...named, amount: null, faults: [width(cells, header)] }
+  if (long.length > 0 || cells.length !== header.width) {
+    const faults = long.length > 0 ? long : [width(cells, header)]
+    return { kind: 'refused', row, ...namedAnyway(cells, header, batch), amount: null, faults }
   }
 
   const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
@@ -209,11 +207,12 @@ const namedBy = (
     ? { reference: null, payoutId: null }
     : { reference: shown(reference), payoutId: payoutIdFor(merchantId, batchId, seen) }
 
-/** In a row of another width only the first cell is in its place, unless that is the missing one. */
-function leadingReference(cells: readonly string[], header: Header, batch: PayrollBatch): Named {
-  const [first, ...more] = header.reference
-  const isLeading = first?.index === 0 && more.length === 0
-  return namedBy(isLeading ? referenceOf(cells, header) : { reference: '', seen: '' }, batch)
+/** In a row of another width only the first cell is in its place, unless that is the missing one. A long cell stays unread. */
+function namedAnyway(cells: readonly string[], header: Header, batch: PayrollBatch): Named {
+  const places = header.reference.map(({ index }) => index)
+  const inPlace = cells.length === header.width || places.join() === '0'
+  const isLegible = inPlace && places.every((index) => (cells[index] as string).length <= MOST.cell)
+  return namedBy(isLegible ? referenceOf(cells, header) : { reference: '', seen: '' }, batch)
 }
 
 /** Shows an amount whole, so that it can be corrected; masks anything else that may be in its place. */
