@@ -55,7 +55,7 @@ test('while everything that payoutd needs is running, doctor finds it good, and 
     await pauseMerchant(db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
     await db.close()
     const paused = await payoutd(['doctor'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
-    assert.equal(paused.code, 0)
+    assert.equal(paused.code, 0, paused.stdout)
     assert.match(paused.stdout, /^! paused merchants +acme was paused by meera at .*: audit\n +→ /m)
     assert.match(paused.stdout, /everything works, but 1 of \d+ checks warns: follow the advice above/)
   } finally {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
+import pLimit from 'p-limit'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { clusterOf, type Isolation, topicIds } from './kafkajs/topic-id.ts'
@@ -59,6 +60,8 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
   const kafka = kafkaFor({ requestTimeout: ANSWER_WITHIN_MS, ...connection }, log, ended.signal)
   const admin = kafka.admin()
   const ids = topicIds(kafka)
+  /** For what needs metadata about topics: in KafkaJS, that about one may take the place of that about another. */
+  const oneAtATime = pLimit(1)
   try {
     await admin.connect()
   } catch (error) {
@@ -83,7 +86,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
         if (!(await madeByAnother(error, missing))) throw error
       }
       const topics = missing.map(({ name }) => name)
-      await patiently(() => expectLeaders(topics))
+      await oneAtATime(() => patiently(() => expectLeaders(topics)))
       return topics
     },
 
@@ -91,7 +94,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       const present = await existing(names)
       if (present.length === 0) return []
       const [{ topics }, { resources }] = await Promise.all([
-        admin.fetchTopicMetadata({ topics: present }),
+        oneAtATime(() => admin.fetchTopicMetadata({ topics: present })),
         admin.describeConfigs({
           includeSynonyms: false,
           resources: present.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
@@ -138,7 +141,9 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
 
     async lag(groupId, topics) {
       // A new Kafka creates its offsets topic at the first request, and has no coordinator until then.
-      const committed = await patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] }))
+      const committed = await oneAtATime(() =>
+        patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] })),
+      )
       const lags = topics.map(async (topic) => {
         const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
         return (await offsetsOf(topic)).map(({ partition, low, high }) => {
@@ -191,10 +196,12 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
 
   /** Right after a topic is created or gets a new leader, the leader may not know yet that it leads. */
   function offsetsOf(topic: string) {
-    return patiently(async () => {
-      await expectLeaders([topic])
-      return admin.fetchTopicOffsets(topic)
-    })
+    return oneAtATime(() =>
+      patiently(async () => {
+        await expectLeaders([topic])
+        return admin.fetchTopicOffsets(topic)
+      }),
+    )
   }
 
   /**

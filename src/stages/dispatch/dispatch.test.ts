@@ -67,7 +67,7 @@ async function silentGateway(ends: AsyncDisposableStack) {
 
 /**
  * payoutd in the role of dispatch, at full speed, with balances that cover everything, and its log. `further` merchants have
- * gateways of their own.
+ * accounts of their own, at these gateways.
  */
 async function dispatchTo(
   ends: AsyncDisposableStack,
@@ -82,7 +82,10 @@ async function dispatchTo(
   }
   const merchants = gateways.map(([merchantId, { url: baseUrl }]): [string, Merchant] => [
     merchantId,
-    { ...(read.merchants.get('acme') as Merchant), merchantId, baseUrl, dialect: PATIENT },
+    {
+      ...(read.merchants.get('acme') as Merchant),
+      ...{ merchantId, baseUrl, mchId: `1${merchantId}`, dialect: PATIENT },
+    },
   ])
   const config = { ...read, inFlight, merchants: new Map(merchants) }
   const warnings: Record<string, unknown>[] = []

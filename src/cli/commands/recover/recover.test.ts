@@ -232,10 +232,14 @@ function withBolt(t: TestContext, settings: NodeJS.ProcessEnv): NodeJS.ProcessEn
   t.after(() => rmSync(folder, { recursive: true }))
   const file = path.join(folder, 'merchants.json')
   const merchant = {
-    ...{ baseUrl: settings.GATEWAY_BASE_URL, mchId: '1000100', key: 'env:GATEWAY_KEY' },
+    ...{ baseUrl: settings.GATEWAY_BASE_URL, key: 'env:GATEWAY_KEY' },
     dialect: QUICK.GATEWAY_DIALECT,
   }
-  writeFileSync(file, JSON.stringify({ merchants: ['acme', 'bolt'].map((id) => ({ id, ...merchant })) }))
+  const merchants = [
+    { id: 'acme', mchId: '1000100', ...merchant },
+    { id: 'bolt', mchId: '1000200', ...merchant },
+  ]
+  writeFileSync(file, JSON.stringify({ merchants }))
   return { ...settings, MERCHANTS_FILE: file }
 }
 
