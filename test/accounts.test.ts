@@ -120,11 +120,15 @@ test('a payout in doubt at one gateway account is settled by that account, and n
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
 })
 
-test('a payout in doubt at an account that left the settings waits for a person', async (t) => {
-  const { ledger } = await changeInDoubt(t, () => ({}))
+test('a payout in doubt at an account that left the settings waits for a person, or until it is back and can be asked', async (t) => {
+  const { ledger, at } = await changeInDoubt(t, () => ({}))
   await eventually('p1 to be in review', async () => (await states(ledger)).p1?.[0] === 'review')
   assert.deepEqual((await states(ledger)).p1, ['review', 'account-unknown'])
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
+  const third = await start(at(there.url, { formerAccounts: [...at(here.url).merchants.values()] }))
+  t.after(() => third.stop())
+  await eventually('p1 to be paid', async () => (await states(ledger)).p1?.[0] === 'paid')
+  assert.deepEqual(await ordersAt(here, ledger), ['p1'])
 })
 
 test('in a rolling restart with another account, old and new processes pay each payout once', async (t) => {

@@ -2,6 +2,7 @@ import type { ConnectedAccount } from '../gateway/accounts.ts'
 import { readVouched } from '../gateway/callbacks/callback.ts'
 import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
+import { askAtAccounts } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
 import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
@@ -60,6 +61,10 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   const lag = new LagReport({ endpoint, db: ledger.db, processId, log })
   lifecycle.loop('callback lag', () => lag.turn())
 
+  const accounts = [...gateways].flatMap(([merchantId, all]) =>
+    all.map(({ accountId }) => ({ merchantId, accountId })),
+  )
+  await ledger.db.run(askAtAccounts, { accounts })
   const poller = payoutPoller({
     ...outcomeDeps,
     queriers: new Map(

@@ -29,6 +29,18 @@ export const askAboutOrders = sql<{ kind: CallbackKind; orders: readonly (LostKe
   order by 1, 3
   on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
 
+/**
+ * The same for payouts that wait for a person because the settings had no account of theirs: these accounts are in the settings now,
+ * so the gateway can say what became of them.
+ */
+export const askAtAccounts = sql<{ accounts: readonly { merchantId: string; accountId: string }[] }>`
+  insert into lost_callbacks (merchant_id, kind, order_no, ask_at)
+  select p.merchant_id, 'payout', p.order_no, now()
+  from ${{ rows: 'accounts', columns: { merchantId: 'text', accountId: 'text' } }} a
+  join payouts p on p.merchant_id = a.merchant_id and p.account_id = a.account_id
+  where p.in_review and p.reason = 'account-unknown' and p.order_no is not null
+  on conflict do nothing`
+
 /** Those of these merchants that have due orders. */
 export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from unnest(${'merchantIds'}::text[]) as asked (merchant_id)
