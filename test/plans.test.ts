@@ -312,7 +312,7 @@ const HOT: Hot[] = [
   hot('duePayinQuestions', duePayinQuestions, { limits: [{ merchantId: 'acme', most: WANTED }] }),
   hot('overdueOfOthers', overdueOfOthers, { merchantIds: ['bolt'], ofEach: WANTED, overdueMs: 3_600_000 }),
   hot('lockDuePayins', lockDuePayins, { merchantId: 'acme', payinIds }),
-  hot('payinsBeside', payinsBeside, { merchantId: 'acme', payinId: 'C1', accountId: 'here', baseUrl: '' }),
+  hot('payinsBeside', payinsBeside, { merchantId: 'acme', payinId: 'C1', accountId: 'here' }),
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),
   hot('wakeDispatch', wakeDispatch, { merchantIds }),

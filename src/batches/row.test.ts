@@ -122,7 +122,7 @@ test('references that nobody can tell apart give one payoutId, and each stays as
     ],
     ['EMP 8', 'EMP\u00a08', 'EMP \u2009 8', 'EMP\u20288', 'EMP\u28008'],
     ['EMP-9', 'EMP\u20109', 'EMP\u20119', 'EMP\u22129', 'EMP\uff0d9', 'EMP-9\ufdd0', 'EMP-9\u{13430}'],
-    ["D'Souza", 'D\u2019Souza', 'D\uff07Souza'],
+    ["D'Souza", 'D\u2019Souza', 'D\u00b4Souza', 'D\u2032Souza', 'D\uff07Souza'],
   ] as const) {
     for (const reference of others) {
       const row = read({ reference })

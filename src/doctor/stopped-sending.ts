@@ -196,7 +196,8 @@ function checkAnswers(mixed: readonly MixedLately[]): Finding {
   return warning(
     sentences.join('; '),
     'look for a proxy before the gateway that shares or reuses connections, or ask the gateway what is wrong. If it is ' +
-      'always the same order, this ends once payoutd no longer asks about it, at its deadline at the latest',
+      'always the same order, no order there counts as absent for as long as payoutd asks about that one, also to check that the ' +
+      'gateway finds orders it has: payouts that are absent then wait for a person at their deadline',
   )
 }
 

@@ -27,8 +27,8 @@ const PATH_SEPARATORS = ['/', '|', '\\']
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
 /** People write long numbers in groups. Code counts the digits: with `{8,}` the pattern takes half a second to compile. */
 const GROUPED = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N})*/gu
-/** As GROUPED, but a slash or another mark ends a number: INV/2026-11/000123 has none of nine digits. */
-const SPACED = /\p{N}(?:[\s\p{Pd}−.]*\p{N})*/gu
+/** As GROUPED, but a slash ends a number: INV/2026-11/000123 has none of nine digits. */
+const SPACED = /\p{N}(?:[\s\p{Pd}\p{Pc}−.,']*\p{N})*/gu
 /** In India an account number has at least nine digits. */
 const FEWEST_DIGITS = 9
 /** A shorter value may be there by chance. */

@@ -4,17 +4,16 @@ import { type Database, sql } from '../platform/postgres/postgres.ts'
 /** As the gateway's client tells it (`MixedAnswer` of src/gateway/accounts.ts). */
 type Mixed = { baseUrl: string; orderNo: string | null }
 
-/** How many orders payoutd remembers of those that a gateway may always confuse. */
-const MOST_ORDERS = 20
-
-/** Each note stands for a second: a gateway that mixes up every answer about an order need not have each written. */
-const noteMixed = sql<Mixed & { merchantId: string; mostOrders: number }>`
-  insert into mixed_answers as x (base_url, mixed_until, merchant_id, order_nos)
-  values (${'baseUrl'}, now() + interval '1 second', ${'merchantId'}, array_remove(array[${'orderNo'}::text], null))
+/**
+ * Each note stands for a second: a gateway that mixes up every answer need not have each written. One that is further ahead was made
+ * while the database's clock was.
+ */
+const noteMixed = sql<Mixed & { merchantId: string }>`
+  insert into mixed_answers as x (base_url, mixed_until, merchant_id, order_no)
+  values (${'baseUrl'}, now() + interval '1 second', ${'merchantId'}, ${'orderNo'})
   on conflict (base_url) do update
-    set mixed_until = excluded.mixed_until, merchant_id = excluded.merchant_id,
-      order_nos = (excluded.order_nos || array_remove(x.order_nos, ${'orderNo'}))[:${'mostOrders'}::int]
-    where x.mixed_until < now() or not x.order_nos @> excluded.order_nos`
+    set mixed_until = excluded.mixed_until, merchant_id = excluded.merchant_id, order_no = excluded.order_no
+    where x.mixed_until < now() or x.mixed_until > excluded.mixed_until`
 
 /**
  * For the gateway clients of a merchant: notes that a gateway, or something before it, mixes answers up. From then no "not found" of
@@ -25,7 +24,7 @@ export const mixedAnswers =
   async (answer: Mixed): Promise<void> => {
     const about = { ...answer, merchantId }
     try {
-      await db.run(noteMixed, { ...about, mostOrders: MOST_ORDERS })
+      await db.run(noteMixed, about)
       log.warn(
         about,
         'an answer is about another order than the one asked about: until the grace has passed no order counts as absent',

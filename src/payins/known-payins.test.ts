@@ -26,7 +26,7 @@ test('a presence check of a payin asks about one from before it, and one created
   const beside = await ledger.db.run(payinsBeside, {
     merchantId: 'acme',
     payinId: 'lost',
-    ...ACCOUNT,
+    accountId: 'here',
   })
   assert.deepEqual(beside, [{ older: 'older', newer: 'after', newest: 'newest' }])
 })

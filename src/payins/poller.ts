@@ -61,10 +61,8 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       },
       store: storePayins,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      async knownOrders(db, { merchantId, orderNo }, { accountId, baseUrl }) {
-        const [beside] = await db.run(payinsBeside, {
-          ...{ merchantId, payinId: orderNo ?? '', accountId, baseUrl },
-        })
+      async knownOrders(db, { merchantId, orderNo }, accountId) {
+        const [beside] = await db.run(payinsBeside, { merchantId, payinId: orderNo ?? '', accountId })
         return beside ? bothSides(beside) : []
       },
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({

@@ -20,7 +20,7 @@ const NO_PLACE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Noncharacter_Code_Po
 const BLANKS = /[\s\u2800]+/g
 /** Hyphens, dashes and the minus sign. */
 const DASHES = /[\p{Pd}\u2043\u2212]/gu
-const APOSTROPHES = /[\u2018\u2019\u02bc]/g
+const APOSTROPHES = /[\u00b4\u02bc\u2018\u2019\u2032]/g
 /** ASCII as wide as a Chinese character, in the same order as ASCII. */
 const WIDE = /[\uff01-\uff5e]/g
 const WIDE_BY = 0xfee0

@@ -382,7 +382,7 @@ create table mixed_answers (
   base_url text primary key,              -- as gateway_settings.base_url
   mixed_until timestamptz not null,
   merchant_id text not null,              -- who asked, the latest time
-  order_nos text[] not null               -- about which orders, the latest first; the balance has no number
+  order_no text                           -- about which order; null: about the balance
 );
 
 -- ## Callbacks

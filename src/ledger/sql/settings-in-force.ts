@@ -14,5 +14,6 @@ export type InForce = {
 /** The hash of the gateway settings in force of each merchant. The result lacks merchants that never had any. */
 export const settingsInForce = sql<{ merchantIds: string[] }, InForce>`
   select m.merchant_id, m.settings_hash,
-    (select jsonb_object_agg(base_url, ceil(extract(epoch from mixed_until) * 1000)) from mixed_answers) as mixed_until
+    (select jsonb_object_agg(base_url, ceil(extract(epoch from least(mixed_until, now() + interval '1 second')) * 1000))
+     from mixed_answers) as mixed_until
   from merchants m where m.merchant_id = any(${'merchantIds'}) and m.settings_hash <> ''`

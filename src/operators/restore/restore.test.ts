@@ -79,7 +79,7 @@ async function restored(t: TestContext) {
   const queried: string[] = []
   const asking = (payoutId: string) =>
     askingAbout(
-      { ...ACCOUNT, merchantId: 'acme', payoutId, accountId },
+      { merchantId: 'acme', payoutId, accountId },
       (mchOrderNo) => client.query({ mchOrderNo }),
       ledger.db,
     )

@@ -25,7 +25,7 @@ import {
 import {
   deleteList,
   listOpenPayouts,
-  payoutById,
+  payoutToAsk,
   progress,
   type RecoveryFinding,
   tally,
@@ -152,12 +152,11 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
     betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
     waiting: (after, limit) => db.run(unasked, { merchantId, round: raised.round, after, limit }),
     async ask(payoutId) {
-      const [payout] = await db.run(payoutById, { merchantId, payoutId })
+      const [payout] = await db.run(payoutToAsk, { merchantId, payoutId })
       if (!payout || payout.orderNo === null)
         throw new Error(`payout ${payoutKey({ merchantId, payoutId })} was listed and is gone`)
-      const askedAt = deps.clock.now()
       const said = await askAccounts(payout, payout.orderNo, deps, db)
-      const result = await conclude(payout, said, askedAt, raised, deps)
+      const result = await conclude(payout, said, payout.now, raised, deps)
       if (result === 'answered') onProgress(++answered, listed)
       if (result === 'silent') silent?.add(payoutId)
       else silent?.delete(payoutId)

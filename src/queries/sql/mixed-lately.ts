@@ -5,5 +5,5 @@ import { sql } from '../../platform/postgres/postgres.ts'
 export type MixedLately = { baseUrl: string; merchantId: string; orderNo: string | null; mixedUntil: Instant }
 
 export const mixedLately = sql<object, MixedLately>`
-  select base_url, merchant_id, order_nos[1] as order_no, mixed_until from mixed_answers
+  select base_url, merchant_id, order_no, mixed_until from mixed_answers
   where mixed_until > now() - interval '1 day' order by base_url`

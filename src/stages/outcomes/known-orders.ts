@@ -3,7 +3,7 @@ import type { KnownOrders } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { type OrdersBeside, ordersBeside } from './sql/known-orders.ts'
 
-type AskedPayout = { merchantId: string; payoutId: string; accountId: string; baseUrl: string }
+type AskedPayout = { merchantId: string; payoutId: string; accountId: string }
 
 /**
  * Orders of an account that it confirmed, from before a payout was sent and from after it: if the gateway finds both, it would find

@@ -51,8 +51,8 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       },
       store: storeDecisions,
       outcomeOf: ({ kind }) => OUTCOMES[kind],
-      knownOrders: async (db, { merchantId, payoutId }, { accountId, baseUrl }) =>
-        payoutId === null ? [] : knownBeside(db, { merchantId, payoutId, accountId, baseUrl }),
+      knownOrders: async (db, { merchantId, payoutId }, accountId) =>
+        payoutId === null ? [] : knownBeside(db, { merchantId, payoutId, accountId }),
       evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
         ...{ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer },
         ...context,

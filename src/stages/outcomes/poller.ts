@@ -66,11 +66,7 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   /** What an answer means for the order. */
   outcomeOf: (answer: Answer) => QueryOutcome
   /** Orders that this account itself has reported, from before and after the one that was asked about. Null: it never did. */
-  knownOrders: (
-    db: Database,
-    order: Queried,
-    account: { accountId: string; baseUrl: string },
-  ) => Promise<string[] | null>
+  knownOrders: (db: Database, order: Queried, accountId: string) => Promise<string[] | null>
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
@@ -249,11 +245,11 @@ export class Poller<
   ): Promise<boolean | null> {
     const { presenceCheck, ledger } = this.#deps
     const { knownOrders, outcomeOf } = this.#polled
-    const { settingsHash } = querier
+    const { accountId, settingsHash } = querier
     if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
-      known: () => knownOrders(ledger.db, order, querier),
+      known: () => knownOrders(ledger.db, order, accountId),
       finds: async (mchOrderNo) => outcomeOf(await querier.query(mchOrderNo)) === 'order',
     })
   }

@@ -25,10 +25,7 @@ export function askedAccounts(
       presenceCheck: {
         found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
         holds: (payoutId) =>
-          presenceCheck.holds(
-            settingsHash,
-            askingAbout({ merchantId, payoutId, accountId, baseUrl }, query, db),
-          ),
+          presenceCheck.holds(settingsHash, askingAbout({ merchantId, payoutId, accountId }, query, db)),
       },
     }
   }

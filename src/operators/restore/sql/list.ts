@@ -59,8 +59,9 @@ export const tally = sql<ListedMerchant, { found: RecoveryFinding | null; count:
   select ${foundNow} as found, count(*)::int as count from ${listed}
   where r.merchant_id = ${'merchantId'} group by 1 order by 1`
 
-export const payoutById = sql<ListedMerchant & { payoutId: string }, Payout>`
-  select ${payoutColumns} from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
+/** A payout to ask about, and when payoutd does, by the database's clock. */
+export const payoutToAsk = sql<ListedMerchant & { payoutId: string }, Payout & { now: Instant }>`
+  select ${payoutColumns}, now() as now from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
 export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding }>`
   update recovered_payouts set found = ${'found'}, round = ${'round'}
