@@ -60,7 +60,7 @@ test('the figures of a balance add up to the sentence about them', () => {
     balanceText(explain(at(900, 100), at(1_400), paise(300))),
     /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; another ₹7\.00 came in/,
   )
-  const returned = { reversals: 1, amount: paise(200), early: ZERO }
+  const returned = { reversals: 1, amount: paise(200), early: ZERO, late: ZERO }
   assert.match(
     balanceText(explain(at(900), at(800), paise(300), returned)),
     /; ₹1\.00 left; .* took ₹3\.00; ₹2\.00 came back in 1 reversal, which explains it$/,
@@ -68,6 +68,14 @@ test('the figures of a balance add up to the sentence about them', () => {
   assert.match(
     balanceText(explain(at(900), at(500, 100), paise(300), { ...returned, reversals: 2, early: paise(100) })),
     /; ₹2\.00 came back in 2 reversals; ₹2\.00 were in flight, in review or back before the first balance; ANOTHER ₹1\.00 LEFT/,
+  )
+  assert.match(
+    balanceText(explain(at(100), at(90), paise(10), { ...returned, amount: paise(10), late: paise(10) })),
+    /; ₹0\.10 came back in 1 reversal; up to ₹0\.10 more may be in flight, in review or back only after the second balance \(₹0\.10 were\)$/,
+  )
+  assert.match(
+    balanceText(explain(at(900), at(500), paise(200), { ...returned, early: paise(50), late: paise(150) })),
+    /; ₹2\.00 were in flight, in review, back before the first balance or back only after the second balance; ANOTHER ₹2\.00 LEFT/,
   )
 })
 
@@ -115,6 +123,15 @@ test('a payout near the border of the period may be in a neighbouring statement,
   ]
   const text = textOf({ statement: { lines: 0, amount: ZERO, differences } })
   assert.match(text, / p1 +₹1\.00 +none, but it may be in a neighbouring statement\n.* p2 +₹1\.00 +none$/)
+})
+
+test('a line of a payout that was paid in another period says when, and to look whether it was paid twice', () => {
+  const kind = 'paid-in-other-period'
+  const differences = [{ kind, row: 2, utr: 'U1', payoutId: 'p1', here: String(DAY), there: '100' } as const]
+  assert.match(
+    textOf({ statement: { lines: 1, amount: paise(100), differences } }),
+    / p1 +paid at 2026-11-01 00:00:00.000Z, in another period: look whether it was paid twice +₹1\.00$/,
+  )
 })
 
 test('a statement of another year is reported line by line, however long it is', () => {

@@ -94,10 +94,12 @@ function balanceText(balance: BalanceChange): string {
   const left = from.balance - to.balance
   const by = left < 0n ? `it grew by ${formatRupees(paise(-left))}` : `${formatRupees(paise(left))} left`
   const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; ${by}; payouts that ended took ${formatRupees(paid)}${returnedText(returned)}`
-  const where =
-    gap > 0n && returned.early > 0n
-      ? 'in flight, in review or back before the first balance'
-      : 'in flight or in review'
+  const where = eitherOf([
+    'in flight',
+    'in review',
+    ...(gap > 0n && returned.early > 0n ? ['back before the first balance'] : []),
+    ...(gap > 0n && returned.late > 0n ? ['back only after the second balance'] : []),
+  ])
   const allowed = `${formatRupees(allowance)} were ${where}`
   switch (balance.kind) {
     case 'explained':
@@ -107,11 +109,13 @@ function balanceText(balance: BalanceChange): string {
         ? `${moved}; up to ${formatRupees(gap)} more may be ${where} (${formatRupees(allowance)} were)`
         : `${moved}; up to ${formatRupees(paise(-gap))} of it may have left before (${allowed})`
     case 'more':
-      return `${moved}; ${allowed} before; another ${formatRupees(rest)} came in, such as payins, a top-up or a transfer that came back and is not confirmed`
+      return `${moved}; ${allowed} before; another ${formatRupees(rest)} came in, such as payins, a top-up or a transfer that came back late or is not confirmed`
     case 'missing':
       return `${moved}; ${allowed}; ANOTHER ${formatRupees(rest)} LEFT, and no payout explains it`
   }
 }
+
+const eitherOf = (texts: readonly string[]): string => `${texts.slice(0, -1).join(', ')} or ${texts.at(-1)}`
 
 function returnedText({ reversals, amount }: Returned): string {
   if (reversals === 0) return ''
@@ -142,6 +146,11 @@ function statementLines({ statement }: Report): string[] {
 
 function statedSides({ kind, here, there, nearBorder }: StatementDifference): [string, string] {
   if (nearBorder) return [rupees(here), `${there}, but it may be in a neighbouring statement`]
+  if (kind === 'paid-in-other-period')
+    return [
+      `paid at ${formatTime(Number(here))}, in another period: look whether it was paid twice`,
+      rupees(there),
+    ]
   return kind === 'statement-utr' || kind === 'statement-order'
     ? [here, there]
     : [rupees(here), rupees(there)]

@@ -22,10 +22,11 @@ test('money that left without a payout is missing', () => {
   assert.equal(verdict(at(1_000), at(399), paise(600)), 'missing 1')
 })
 
-const returned = (amount: number, early = 0) => ({
+const returned = (amount: number, early = 0, late = 0) => ({
   reversals: 1,
   amount: paise(amount),
   early: paise(early),
+  late: paise(late),
 })
 
 test('money that came back is explained, and hides no money that left', () => {
@@ -38,6 +39,13 @@ test('money of an earlier payment may have come back before the first balance', 
   assert.equal(verdict(at(1_000), at(400), paise(600), returned(50, 50)), 'in-flight 0')
   assert.equal(verdict(at(1_000), at(399), paise(600), returned(50, 50)), 'missing 1')
   assert.equal(verdict(at(1_000), at(451), paise(600), returned(50, 50)), 'more 1')
+})
+
+test('money that is only just reported to be back may not be in the second balance yet', () => {
+  assert.equal(verdict(at(1_000), at(400), paise(600), returned(50, 0, 50)), 'in-flight 0')
+  assert.equal(verdict(at(1_000), at(399), paise(600), returned(50, 0, 50)), 'missing 1')
+  assert.equal(verdict(at(1_000), at(400), paise(600), returned(50, 20, 30)), 'in-flight 0')
+  assert.equal(verdict(at(1_000), at(451), paise(600), returned(50, 0, 50)), 'more 1')
 })
 
 test('money that came in is reported, and hides money that left', () => {

@@ -29,15 +29,15 @@ export type BalanceChange =
       /** How much more left than `paid` less what came back; negative: less. */
       gap: Paise
       /**
-       * What may explain the gap: what was in flight or in review at the end, and what may have come back before the beginning; for
-       * a negative gap what was in flight or in review at the beginning.
+       * What may explain the gap: what was in flight or in review at the end, and what may have come back before the beginning or
+       * after the end; for a negative gap what was in flight or in review at the beginning.
        */
       allowance: Paise
       /** The part of the gap beyond the allowance; never negative. */
       rest: Paise
     }
 
-const NOTHING_RETURNED: Returned = { reversals: 0, amount: ZERO, early: ZERO }
+const NOTHING_RETURNED: Returned = { reversals: 0, amount: ZERO, early: ZERO, late: ZERO }
 
 /**
  * How the balance of a run's account moved over its period: from the snapshot nearest to its beginning to the one nearest to its
@@ -62,10 +62,11 @@ export async function balanceChangeOver(
   }
   const returned = { ...NOTHING_RETURNED }
   for await (const page of pages((page) => db.run(returnedBetween, { ...period, ...page }))) {
-    for (const { reversals, amount, early } of page) {
+    for (const { reversals, amount, early, late } of page) {
       returned.reversals += reversals
       returned.amount = sum([returned.amount, amount])
       returned.early = sum([returned.early, early])
+      returned.late = sum([returned.late, late])
     }
   }
   return explain({ ...from, inFlight: inFlightFrom }, { ...to, inFlight: inFlightTo }, paid, returned)
@@ -73,8 +74,8 @@ export async function balanceChangeOver(
 
 /**
  * Whether the payouts and the reversals explain how the balance moved. A payout in flight at either end may or may not be deducted
- * from that balance, and money may have come back before payoutd learned of it, so this allows for both. Money that came in can
- * hide money that is missing.
+ * from that balance, and money may have come back before payoutd learned of it or soon after, so this allows for all of these.
+ * Money that came in can hide money that is missing.
  */
 export function explain(
   from: Snapshot,
@@ -83,7 +84,7 @@ export function explain(
   returned: Returned = NOTHING_RETURNED,
 ): BalanceChange {
   const gap = paise(from.balance - to.balance - paid + returned.amount)
-  const allowance = gap < 0n ? from.inFlight : sum([to.inFlight, returned.early])
+  const allowance = gap < 0n ? from.inFlight : sum([to.inFlight, returned.early, returned.late])
   const rest = paise((gap < 0n ? -gap : gap) - allowance)
   const change = { from, to, paid, returned, gap, allowance }
   if (gap === 0n) return { kind: 'explained', ...change, rest: ZERO }

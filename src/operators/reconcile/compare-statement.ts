@@ -1,3 +1,4 @@
+import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { isSameUtr, utrKey } from '../../domain/utr.ts'
@@ -10,14 +11,18 @@ export type StatementLine = {
   mchOrderNo: string | null
 }
 
-export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'>
+/** `paidAt`: when payoutd learned that it was paid; null: it is not. */
+export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'> & {
+  paidAt: Instant | null
+}
 /** `nearBorder`: it may have been paid within a day of an end of the period, or beyond, so a neighbouring statement may have it. */
-export type PaidPayout = StatedPayout & { nearBorder: boolean }
+export type PaidPayout = Pick<Payout, 'payoutId' | 'amount' | 'utr'> & { nearBorder: boolean }
 
 export type StatementKind =
   | 'not-in-statement'
   | 'only-in-statement'
   | 'not-paid-here'
+  | 'paid-in-other-period'
   | 'statement-amount'
   | 'statement-utr'
   | 'statement-order'
@@ -25,7 +30,7 @@ export type StatementKind =
   | 'payout-twice'
   | 'utr-of-two-payouts'
 
-/** `here` and `there` as in a Difference; `row` is null if the statement does not have the payment. */
+/** `here` and `there` as in a Difference, times in milliseconds; `row` is null if the statement lacks the payment. */
 export type StatementDifference = {
   kind: StatementKind
   row: number | null
@@ -37,17 +42,19 @@ export type StatementDifference = {
   nearBorder?: boolean
 }
 
+type StatementPeriod = { from: Instant; to: Instant }
 type Pair = { line: StatementLine; payout: StatedPayout }
 /** A line whose UTR several payouts have, so that nobody can say which one it paid. */
 type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
 
 /**
- * Every difference between a statement and payoutd. `named` are the payouts that its lines name, whenever they were paid and
- * whatever their state. `missing` returns those of the paid payouts which the statement should have and does not.
+ * Every difference between the statement of a period and payoutd. `named` are the payouts that its lines name, whenever they
+ * were paid and whatever their state. `missing` returns those of the paid payouts which the statement should have and does not.
  */
 export function compareStatement(
   lines: readonly StatementLine[],
   named: readonly StatedPayout[],
+  period: StatementPeriod,
 ): {
   differences: StatementDifference[]
   missing: (paid: readonly PaidPayout[]) => StatementDifference[]
@@ -62,6 +69,7 @@ export function compareStatement(
       ...utrOfTwoPayouts(disputes),
       ...onlyInStatement(strangers),
       ...notPaidHere(pairs),
+      ...paidInOtherPeriod(pairs, period),
       ...amountsDiffer(pairs),
       ...utrsDiffer(pairs),
       ...ordersDiffer(pairs),
@@ -140,6 +148,16 @@ const onlyInStatement = (strangers: readonly StatementLine[]): StatementDifferen
 const notPaidHere = (pairs: readonly Pair[]): StatementDifference[] =>
   pairs.flatMap(({ line, payout }) =>
     payout.state === 'paid' ? [] : [about('not-paid-here', line, payout, payout.state, 'paid')],
+  )
+
+const DAY_MS = 86_400_000
+
+/** The line may be a second payment. Within a day of the period it may be the only one, of which payoutd learned late. */
+const paidInOtherPeriod = (pairs: readonly Pair[], { from, to }: StatementPeriod): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    payout.paidAt === null || (payout.paidAt >= from - DAY_MS && payout.paidAt <= to + DAY_MS)
+      ? []
+      : [about('paid-in-other-period', line, payout, String(payout.paidAt), line.amount.toString())],
   )
 
 const amountsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>

@@ -101,12 +101,15 @@ test('one comparison reports all differences', () => {
   )
 })
 
+const DAY = 86_400_000
+const NOVEMBER = { from: Date.UTC(2026, 10, 1), to: Date.UTC(2026, 11, 1) }
 const paid = (n: number, fields: Partial<StatedPayout> = {}): StatedPayout => ({
   payoutId: `p${n}`,
   orderNo: `O${n}`,
   state: 'paid',
   amount: paise(100 * n),
   utr: `UTR${n}`,
+  paidAt: NOVEMBER.from,
   ...fields,
 })
 const line = (n: number, fields: Partial<StatementLine> = {}): StatementLine => ({
@@ -122,7 +125,7 @@ function compareAll(
   paid: readonly StatedPayout[],
   named: readonly StatedPayout[],
 ) {
-  const { differences, missing } = compareStatement(lines, named)
+  const { differences, missing } = compareStatement(lines, named, NOVEMBER)
   return [...differences, ...missing(paid.map((payout) => ({ ...payout, nearBorder: false })))]
 }
 
@@ -134,8 +137,15 @@ test('a statement that agrees with payoutd has no difference', () => {
   )
 })
 
-test('a payout of another period on the statement is no difference', () => {
-  assert.deepEqual(compareAll([line(1), line(2)], [paid(1)], [paid(1), paid(2)]), [])
+test('a line of a payout that became paid more than a day outside the period may be a second payment, and is reported', () => {
+  const { from, to } = NOVEMBER
+  const paidAt = [from - 40 * DAY, from - DAY - 1, from - DAY, to + DAY, to + DAY + 1]
+  const payouts = paidAt.map((at, n) => paid(n, { paidAt: at }))
+  const lines = payouts.map(({ orderNo }, n) => line(n, n === 0 ? { utr: null, mchOrderNo: orderNo } : {}))
+  assert.deepEqual(
+    compareAll(lines, [], payouts).map(({ kind, payoutId, here }) => [kind, payoutId, here]),
+    [0, 1, 4].map((n) => ['paid-in-other-period', `p${n}`, String(paidAt[n])]),
+  )
 })
 
 test('a UTR that two payouts have is reported as theirs, and neither is called missing from the statement', () => {
@@ -149,7 +159,7 @@ test('a UTR that two payouts have is reported as theirs, and neither is called m
 
 test('each way in which a statement can differ is reported under its own kind', () => {
   const payouts = [paid(1), paid(2), paid(3), paid(4), paid(5)]
-  const failed = paid(6, { state: 'failed', utr: null })
+  const failed = paid(6, { state: 'failed', utr: null, paidAt: null })
   const found = compareAll(
     [
       line(1),
@@ -216,7 +226,7 @@ test('a second payment of one payout is reported, whatever its lines leave out',
 })
 
 test('a line with the UTR of one payout and the order number of another, or of none, is reported with both', () => {
-  const failed = paid(2, { state: 'failed', utr: null })
+  const failed = paid(2, { state: 'failed', utr: null, paidAt: null })
   const wrong = (mchOrderNo: string) =>
     compareAll([line(1, { mchOrderNo })], [paid(1)], [paid(1), failed]).map(
       ({ kind, payoutId, here, there }) => `${kind} ${payoutId}: ${here}, ${there}`,

@@ -98,6 +98,12 @@ const datePayout = sql<{ payoutId: string; acceptedAt: number; sentAt: number; p
     sent_at = to_timestamp(${'sentAt'}::float8 / 1000), paid_at = to_timestamp(${'paidAt'}::float8 / 1000)
   where payout_id = ${'payoutId'}`
 
+const forgetLongAgo = sql<{ minutes: number }>`
+  with backdated as (
+    update history set at = at - ${'minutes'}::int * interval '1 minute' where payout_id = 'long-ago'
+  )
+  update payouts set paid_at = null where payout_id = 'long-ago'`
+
 test('a statement is compared with what was paid in its period, whenever that was accepted', async (t) => {
   const { pay, db, open } = await reconciling(t)
   const [from, to] = [systemClock.now() - 9 * DAY, systemClock.now() - 3 * DAY]
@@ -127,7 +133,34 @@ test('a statement is compared with what was paid in its period, whenever that wa
     ['not-in-statement', 'sent-before', true],
   ])
   assert.deepEqual(await missingFrom(from - 9 * DAY, from), [['not-in-statement', 'paid-before', true]])
-  assert.deepEqual(await missingFrom(to, to + 9 * DAY), [['not-in-statement', 'paid-next', true]])
+  assert.deepEqual(await missingFrom(to, to + 9 * DAY), [
+    ['paid-in-other-period', 'stated', undefined],
+    ['not-in-statement', 'paid-next', true],
+  ])
+})
+
+test('a line without a UTR for an order that was paid 40 days before the period differs, also where only the history has the moment', async (t) => {
+  const { pay, db, open, orderNo } = await reconciling(t)
+  await pay('long-ago', 'failed', 'now')
+  await db.run(change, { payoutId: 'failed', state: 'failed', utr: null, fee: null })
+  const run = await open()
+  const lines = ['long-ago', 'failed', 'now'].map((payoutId, n) => ({
+    ...{ row: n + 2, utr: null, amount: paise(AMOUNT), mchOrderNo: orderNo(payoutId) },
+  }))
+  const found = async () =>
+    (await reportOf(run, lines, db)).statement?.differences.map(({ kind, payoutId }) => [kind, payoutId])
+  assert.deepEqual(await found(), [['not-paid-here', 'failed']])
+  await db.run(datePayout, {
+    ...{ payoutId: 'long-ago', acceptedAt: run.periodFrom - 40 * DAY, sentAt: run.periodFrom - 40 * DAY },
+    paidAt: run.periodFrom - 40 * DAY,
+  })
+  const expected = [
+    ['not-paid-here', 'failed'],
+    ['paid-in-other-period', 'long-ago'],
+  ]
+  assert.deepEqual(await found(), expected)
+  await db.run(forgetLongAgo, { minutes: 40 * 24 * 60 })
+  assert.deepEqual(await found(), expected)
 })
 
 test('the run lists what differs, the oldest first, and changes no payout', async (t) => {
@@ -434,33 +467,50 @@ const reported = sql<{ payoutId: string; minutes: number }>`
   from reversals where payout_id = ${'payoutId'}`
 const atAccount = sql<{ accountId: string }>`update payouts set account_id = ${'accountId'}`
 
-/** The first balance is 120 minutes old. */
-for (const [name, paidMinutes, reportedMinutes, moved, account, finds] of [
-  ['between two balances is explained', 60, 30, -FEE, null, ['explained', AMOUNT, 0n, 0n]],
-  ['does not hide that as much left besides', 60, 30, -FEE - AMOUNT, null, ['missing', AMOUNT, 0n, AMOUNT]],
-  ['of an earlier payment is explained', 180, 30, AMOUNT, null, ['explained', AMOUNT, AMOUNT, 0n]],
-  ['before payoutd learned of it is not missing', 180, 30, 0n, null, ['in-flight', AMOUNT, AMOUNT, 0n]],
-  ['counts by its report, whenever it was confirmed', 180, 150, 0n, null, ['explained', 0n, 0n, 0n]],
-  ['to another account explains nothing', 60, 30, AMOUNT, 'other', ['more', 0n, 0n, AMOUNT]],
+/** The first balance is 72 hours old. */
+for (const [name, paidHours, reportedHours, moved, account, finds] of [
+  ['between two balances is explained', 60, 30, -FEE, null, ['explained', AMOUNT, 0n, 0n, 0n]],
+  [
+    'does not hide that as much left besides',
+    60,
+    30,
+    -FEE - AMOUNT,
+    null,
+    ['missing', AMOUNT, 0n, 0n, AMOUNT],
+  ],
+  ['of an earlier payment is explained', 90, 30, AMOUNT, null, ['explained', AMOUNT, AMOUNT, 0n, 0n]],
+  ['before payoutd learned of it is not missing', 90, 30, 0n, null, ['in-flight', AMOUNT, AMOUNT, 0n, 0n]],
+  [
+    'after the second balance is not missing',
+    60,
+    23,
+    -FEE - AMOUNT,
+    null,
+    ['in-flight', AMOUNT, 0n, AMOUNT, 0n],
+  ],
+  ['before or after counts once', 90, 23, -AMOUNT, null, ['missing', AMOUNT, AMOUNT, 0n, AMOUNT]],
+  ['counts by its report, whenever it was confirmed', 90, 80, 0n, null, ['explained', 0n, 0n, 0n, 0n]],
+  ['to another account explains nothing', 60, 30, AMOUNT, 'other', ['more', 0n, 0n, 0n, AMOUNT]],
 ] as const)
   test(`money that came back ${name}`, async (t) => {
     const { pay, db, deps, accountId } = await reconciling(t)
     const now = systemClock.now()
     const runWith = async (amount: bigint) => {
       const balance = async () => ({ kind: 'balance', amount: paise(amount) }) as BalanceAnswer
-      const period = { merchantId: 'acme', accountId, from: now - HOUR, to: now + HOUR }
+      const period = { merchantId: 'acme', accountId, from: now - 72 * HOUR, to: now + HOUR }
       return (await askAll(await openReconciliation(period, { db, ids: systemIds, balance }), deps)).run
     }
     await runWith(1_000_000n)
-    await db.run(runsEarlier, { minutes: 120 })
+    await db.run(runsEarlier, { minutes: 72 * 60 })
     await pay('p1')
-    await db.run(paidEarlier, { minutes: paidMinutes })
+    await db.run(paidEarlier, { minutes: paidHours * 60 })
     await db.run(reverse, { payoutId: 'p1' })
-    await db.run(reported, { payoutId: 'p1', minutes: reportedMinutes })
+    await db.run(reported, { payoutId: 'p1', minutes: reportedHours * 60 })
     if (account !== null) await db.run(atAccount, { accountId: account })
     const { balance } = await reportOf(await runWith(1_000_000n + moved), null, db)
     assert.ok('returned' in balance)
-    assert.deepEqual([balance.kind, balance.returned.amount, balance.returned.early, balance.rest], finds)
+    const { kind, returned, rest } = balance
+    assert.deepEqual([kind, returned.amount, returned.early, returned.late, rest], finds)
   })
 
 const forgetWhen = sql<object>`update payouts set paid_at = null`

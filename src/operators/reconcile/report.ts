@@ -111,7 +111,7 @@ async function besideStatement(
     })
     for (const payout of found) named.set(payout.payoutId, payout)
   }
-  const { differences, missing } = compareStatement(lines, [...named.values()])
+  const { differences, missing } = compareStatement(lines, [...named.values()], { from, to })
   for await (const page of pages((page) => db.run(paidInPeriod, { merchantId, from, to, ...page })))
     differences.push(...missing(page.filter((each) => each.payoutId !== null)))
   const amount = sum(lines.map((line) => line.amount))

@@ -199,11 +199,11 @@ export const paidInPeriod = sql<
   OrNull<PaidPayout> & Last
 >`
   with page as materialized (
-    select merchant_id, payout_id, order_no, state, amount, utr, version, sent_at, paid_at, updated_at from payouts
+    select merchant_id, payout_id, state, amount, utr, version, sent_at, paid_at, updated_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select p.payout_id, p.order_no, p.state, p.amount, p.utr, whole.last,
+  select p.payout_id, p.amount, p.utr, whole.last,
     least(p.sent_at, p.at) < to_timestamp(${'from'}::float8 / 1000) + interval '1 day'
       or p.at >= to_timestamp(${'to'}::float8 / 1000) - interval '1 day' as near_border
   from (select max(payout_id) as last from page) whole
@@ -211,7 +211,8 @@ export const paidInPeriod = sql<
     on p.at >= to_timestamp(${'from'}::float8 / 1000) and p.at < to_timestamp(${'to'}::float8 / 1000)`
 
 export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
-  select payout_id, order_no, state, amount, utr from (
+  select p.payout_id, p.order_no, p.state, p.amount, p.utr, case when p.state = 'paid' then ${becamePaidAt} end as paid_at
+  from (
     select p.* from unnest(${'utrs'}::text[]) as given (utr)
     cross join lateral (
       select * from payouts
@@ -225,5 +226,5 @@ export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: strin
       where payouts.merchant_id = ${'merchantId'} and payouts.order_no = given.order_no
       limit 1
     ) p
-  ) named
-  order by accepted_at, payout_id`
+  ) p
+  order by p.accepted_at, p.payout_id`

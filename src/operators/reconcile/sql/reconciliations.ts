@@ -122,6 +122,8 @@ export type Returned = {
   amount: Paise
   /** The part of it that may have come back before the first of the two balances, because it was paid before that. */
   early: Paise
+  /** The part of the rest that may come back after the second one, because it was reported less than a day before that. */
+  late: Paise
 }
 
 /**
@@ -137,18 +139,20 @@ export const returnedBetween = sql<
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select max(r.payout_id) as last, count(p.paid_at)::int as reversals,
-    ${sumOfPaise('r.amount', 'p.paid_at is not null')} as amount,
-    least(coalesce(sum(r.amount) filter (where p.paid_at <= to_timestamp(${'fromTold'}::float8 / 1000)), 0), ${MOST_PAISE})::bigint as early
+  select max(r.payout_id) as last, count(p.is_early)::int as reversals,
+    ${sumOfPaise('r.amount', 'p.is_early is not null')} as amount,
+    ${sumOfPaise('r.amount', 'p.is_early')} as early,
+    ${sumOfPaise('r.amount', "not p.is_early and told.at > told.second - interval '1 day'")} as late
   from page r
-  left join lateral (
-    select at from anomalies where anomalies.merchant_id = ${'merchantId'} and anomalies.anomaly_id = r.anomaly_id
+  cross join lateral (
+    select to_timestamp(${'to'}::float8 / 1000) as second, coalesce((
+      select at from anomalies where anomalies.merchant_id = ${'merchantId'} and anomalies.anomaly_id = r.anomaly_id
+    ), r.at) as at
     offset 0
-  ) told on true
+  ) told
   left join lateral (
-    select ${becamePaidAt} as paid_at from payouts p
+    select ${becamePaidAt} <= to_timestamp(${'fromTold'}::float8 / 1000) as is_early from payouts p
     where p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
       and (p.account_id is null or ${'accountId'}::text is null or p.account_id = ${'accountId'})
     offset 0
-  ) p on coalesce(told.at, r.at) > to_timestamp(${'from'}::float8 / 1000)
-    and coalesce(told.at, r.at) <= to_timestamp(${'to'}::float8 / 1000)`
+  ) p on told.at > to_timestamp(${'from'}::float8 / 1000) and told.at <= told.second`
