@@ -91,7 +91,7 @@ async function measure(
   const poor = await startSandbox(`fairness-${name}-poor`, servers, {
     latencyMs: 20,
     balance: '0',
-    merchants: short,
+    merchants: short + 1,
   })
   const shortOnes = Array.from({ length: short }, (_, i) => `short-${i}`)
   const { config, sandbox, env } = testbed
@@ -99,8 +99,8 @@ async function measure(
   const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
   const merchants = await merchantsFile(servers.data, [
     { id: MERCHANT_ID, mchId: GATEWAY.mchId, baseUrl: env.GATEWAY_BASE_URL },
-    { id: HANGING, mchId: GATEWAY.mchId, baseUrl: gateway.url },
-    ...shortOnes.map((id, i) => ({ id, mchId: mchIdOf(i), baseUrl: poor.url })),
+    { id: HANGING, mchId: mchIdOf(short + 1), baseUrl: gateway.url },
+    ...shortOnes.map((id, i) => ({ id, mchId: mchIdOf(i + 1), baseUrl: poor.url })),
   ])
   const [worker] = await IMPLEMENTATIONS.payoutd.start((args, more) =>
     testbed.spawn(args, { ...more, ...merchants }),

@@ -4,7 +4,7 @@ import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
 import { accountOf } from '../gateway/dialect/account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { mixedAnswers } from '../ledger/mixed-answers.ts'
-import { requireInForce } from '../operators/gateway-settings.ts'
+import { demandStartable, requireInForce } from '../operators/gateway-settings.ts'
 import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { earlierLedger } from '../operators/restore/earlier-ledger.ts'
 import { systemIds } from '../platform/ids.ts'
@@ -94,10 +94,12 @@ export async function connectGateways(
   stopping: AbortSignal,
 ): Promise<ReadonlyMap<string, ConnectedAccounts>> {
   const earlier = earlierLedger(kafka, topics)
-  for (const merchant of merchants.values()) {
+  const configured = [...merchants.values()].map((each) => ({ ...each, account: accountOf(each) }))
+  await demandStartable(db, configured)
+  for (const each of configured) {
     stopping.throwIfAborted()
-    const { merchantId } = merchant
-    const reason = await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier)
+    const { merchantId } = each
+    const reason = await requireInForce(db, each, earlier)
     if (reason !== null) log.error({ merchantId, reason }, NEWCOMER_FENCED)
   }
   const gateways = new Map(

@@ -312,7 +312,7 @@ test("a fault of a merchants file names the merchant's id, or its place if it ha
   const merchants = [
     { ...entry, id: 'one', dialekt: 'sandbox', deadlineHours: 0 },
     { ...entry, mchId: 7, key: ['in-the-clear'] },
-    { ...entry, id: 'not one' },
+    { ...entry, id: 'not one', mchId: '1000100 ' },
     ['in-the-clear'],
   ]
   const message = complaint(environment({ MERCHANTS_FILE: fileOf(JSON.stringify({ merchants })) }))
@@ -323,6 +323,7 @@ test("a fault of a merchants file names the merchant's id, or its place if it ha
     '  merchant 2, mchId is 7: must be the merchant number at the gateway, for example "1000100"',
     '  merchant 2, key is set (not shown): must be env:NAME or file:/path',
     '  merchant 3, id is "not one": must be 1 to 64 of A–Z a–z 0–9 . _ : / -',
+    '  merchant 3, mchId is "1000100 ": must be the merchant number at the gateway, for example "1000100"',
     '  merchant 4 must be an object of settings',
   ])
 })

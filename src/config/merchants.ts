@@ -51,7 +51,8 @@ const FORMER_KEYS = 'must be a list of env:NAME or file:/path'
 
 const gatewayFields = {
   baseUrl: address(/^https?$/, 'https://gateway.example').transform(withoutLastSlashes),
-  mchId: z.string(MCH_ID).min(1, MCH_ID),
+  // White space or anything else that nobody sees would make another account of the same one.
+  mchId: z.string(MCH_ID).regex(/^[!-~]+$/, MCH_ID),
   key: z.string(SECRET),
   formerKeys: z.array(z.string(FORMER_KEYS), FORMER_KEYS).default([]),
   dialect: z.string('must be the name of a dialect or the path of a JSON file').default('default'),

@@ -47,6 +47,33 @@ test('settings with which payoutd serve would not start are wrong', async (t) =>
   await adoptSettings(ledger.db, { ...acme, feeEstimate: paise(0n) }, who, async () => null)
   assert.deepEqual([await found('one'), await found('two')], ['good', 'wrong'])
   const taken = await checkInForce(ledger.db, [{ merchantId: 'default', account }])
-  assert.match(taken.what, /^merchant default: its gateway account, .*, is or was that of merchant acme\./)
+  assert.match(taken.what, /^merchant default: its gateway account, .*, is or was that of merchant acme \(/)
   assert.match('todo' in taken ? taken.todo : '', /^payoutd serve does not start\. .*MERCHANT_ID/)
+})
+
+test('two merchants at one account are wrong before both are in force, and a warning afterwards', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const at = (merchantId: string, accountId: string, keyFingerprint = `key of ${merchantId}`) => ({
+    ...{ merchantId, feeEstimate: paise(0n) },
+    account: {
+      ...{ accountId, keyFingerprint, baseUrl: 'https://gateway.example', mchId: '1' },
+      ...{ dialectName: 'sandbox', settingsHash: merchantId },
+    },
+  })
+  const [acme, globex, bolt] = [at('acme', 'a'), at('globex', 'a'), at('bolt', 'b', 'key of acme')]
+  const initech = at('initech', 'c')
+  const unused = await checkInForce(db, [acme, globex, initech])
+  assert.equal(unused.state, 'wrong')
+  assert.match(unused.what, /^merchant acme: .* also that of merchant globex .*; merchant globex: .* acme /)
+  const who = { by: 'asha', reason: 'on purpose' }
+  for (const each of [acme, initech, globex, bolt]) await adoptSettings(db, each, who, async () => null)
+  const shared = await checkInForce(db, [globex, initech])
+  assert.deepEqual(shared, {
+    state: 'warning',
+    what: 'merchants acme and globex both send through one gateway account, mchId 1 at https://gateway.example',
+    todo: 'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right one',
+  })
+  assert.match((await checkInForce(db, [bolt])).what, /^merchants acme and bolt both send/)
+  assert.equal((await checkInForce(db, [initech])).state, 'good')
 })

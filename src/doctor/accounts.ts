@@ -1,10 +1,10 @@
 import type { Account } from '../gateway/dialect/account.ts'
-import { otherInForce, TAKEN_TODO, takenText } from '../operators/gateway-settings.ts'
+import { otherInForce, sharedTexts, TAKEN_TODO, takenTexts } from '../operators/gateway-settings.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
 import { removableTexts, UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
-import { type Check, type Finding, good, wrong } from './examine.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 
 /** `known`: by merchant, the accounts of its settings, the one in use first. `configured`: that one's settings. */
 export const accountChecks = (
@@ -39,16 +39,23 @@ export async function checkInForce(
   db: Database,
   configured: readonly { merchantId: string; account: Account }[],
 ): Promise<Finding> {
-  const taken = (await Promise.all(configured.map((each) => takenText(db, each)))).filter(
-    (text) => text !== null,
-  )
+  const taken = await takenTexts(db, configured)
   if (taken.length > 0) return wrong(taken.join('; '), `payoutd serve does not start. ${TAKEN_TODO}`)
   const others = await Promise.all(configured.map((each) => otherInForce(db, each)))
   const found = others.filter((other) => other !== null)
-  if (found.length === 0) return good('no other gateway settings are in force')
-  return wrong(
-    found.join('; '),
-    'payoutd serve does not start with these settings. If they were ever in use here (the ledger may have been set back since), or if ' +
-      'you mean the change, run payoutd merchant adopt; only if they are a mistake, put the former ones back',
+  if (found.length > 0)
+    return wrong(
+      found.join('; '),
+      'payoutd serve does not start with these settings. If they were in use last (the ledger may have been set back since), or if ' +
+        'you mean the change, run payoutd merchant adopt; only if they are former ones or a mistake, use those in force',
+    )
+  const shared = await sharedTexts(
+    db,
+    configured.map(({ merchantId }) => merchantId),
+  )
+  if (shared.length === 0) return good('no other gateway settings are in force')
+  return warning(
+    shared.join('; '),
+    'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right one',
   )
 }

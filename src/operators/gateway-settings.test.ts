@@ -4,7 +4,8 @@ import { freshDatabase } from '../../test/database.ts'
 import { accepted, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
-import type { Account } from '../gateway/dialect/account.ts'
+import { type Account, accountOf } from '../gateway/dialect/account.ts'
+import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { noteServer } from '../ledger/sql/server-identity.ts'
@@ -12,7 +13,7 @@ import { topicNames } from '../messages/topics.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, openTransaction, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
-import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
+import { adoptSettings, demandStartable, previewAdopt, requireInForce } from './gateway-settings.ts'
 import { earlierLedger } from './restore/earlier-ledger.ts'
 
 const ACCOUNT: Account = {
@@ -23,9 +24,10 @@ const ACCOUNT: Account = {
   dialectName: 'sandbox',
   settingsHash: 'h',
 }
-/** Each merchant has an account of its own. */
+/** Each merchant has an account and a key of its own. */
 const configured = (merchantId: string, accountId = `of ${merchantId}`) => ({
-  ...{ merchantId, account: { ...ACCOUNT, accountId }, feeEstimate: paise(500n) },
+  ...{ merchantId, feeEstimate: paise(500n) },
+  account: { ...ACCOUNT, accountId, keyFingerprint: `key of ${merchantId}` },
 })
 const elsewhere = (merchantId: string, settingsHash: string) => ({
   ...configured(merchantId),
@@ -155,7 +157,7 @@ test("no first settings of a merchant come into force at an account that is or w
       assert.ok(error instanceof ExpectedFailure)
       assert.match(
         error.message,
-        /^merchant default: its gateway account, mchId 1000100 at https:\/\/gateway\.example, is or was that of merchant acme\. .* twice\. Nothing was started\. .*MERCHANT_ID.*payoutd merchant adopt/,
+        /^merchant default: its gateway account, mchId 1000100 at https:\/\/gateway\.example, is or was that of merchant acme \(.* twice\. Nothing was started\. .*MERCHANT_ID.*payoutd merchant adopt for it/,
       )
       return true
     })
@@ -173,24 +175,92 @@ test("no first settings of a merchant come into force at an account that is or w
   assert.equal(await requireInForce(db, shared, notAsked), null)
 })
 
-test('of two merchants that start at once at one account, one is refused', async (t) => {
+test('of merchants that start at once at one account, by whichever address, all but one are refused', async (t) => {
   const { db } = await newLedger(t)
-  const ids = ['acme', 'default', 'acme2', 'acme3']
-  const starts = await Promise.allSettled(ids.map((id) => requireInForce(db, configured(id, 'one'), nothing)))
-  const refused = starts.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
-  assert.equal(refused.length, ids.length - 1)
-  for (const each of refused) assert.match(each, /is or was that of merchant/)
+  const start = (merchantId: string, mchId: string) => {
+    const account = { ...ACCOUNT, mchId, accountId: `${mchId}, reached by ${merchantId}` }
+    return requireInForce(db, { ...configured(merchantId), account }, nothing)
+  }
+  for (let mchId = 0; mchId < 10; mchId++) {
+    const ids = ['acme', 'bolt', 'globex', 'initech'].map((name) => `${name}-${mchId}`)
+    const starts = await Promise.allSettled(ids.map((id) => start(id, String(mchId))))
+    const refused = starts.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
+    assert.equal(refused.length, ids.length - 1)
+    for (const each of refused) assert.match(each, /is or was that of merchant/)
+  }
 })
 
 test('a refusal after the ledger was set back does not advise putting the former settings back', async (t) => {
   const { db } = await newLedger(t)
   await requireInForce(db, configured('acme'), nothing)
   const started = () => requireInForce(db, elsewhere('acme', 'new'), notAsked)
-  await assert.rejects(started, /Put the former settings back/)
+  await assert.rejects(
+    started,
+    /Start with the settings in force\. If you mean the change, run payoutd merchant adopt acme /,
+  )
   const lost =
-    /may have lost the record that these settings were adopted\. If they were ever in use, run payoutd merchant adopt acme/
+    /may have lost the record that these settings were adopted\. If they were in use last, run payoutd merchant adopt acme/
   const recover = { by: 'asha', reason: 'restored', command: 'recover' }
   await assert.rejects(requireInForce(db, elsewhere('acme', 'new'), notAsked, recover), lost)
   await db.run(raiseFence, { merchantId: 'acme', by: 'payoutd', reason: 'set back', feeEstimate: 0n })
   await assert.rejects(started, lost)
+})
+
+test('of merchants that start together none has its settings in force if one of them is refused', async (t) => {
+  const { db } = await newLedger(t)
+  const [acme, globex] = [configured('acme', 'one'), configured('globex', 'one')]
+  await assert.rejects(demandStartable(db, [acme, globex, configured('initech')]), (error: Error) => {
+    assert.ok(error instanceof ExpectedFailure)
+    assert.match(error.message, /^merchant acme: .*is in the settings also that of merchant globex \(/)
+    assert.match(error.message, /; merchant globex: .*is in the settings also that of merchant acme \(/)
+    assert.doesNotMatch(error.message, /initech/)
+    return true
+  })
+  await demandStartable(db, [configured('initech')], { all: [acme, globex, configured('initech')] })
+  await requireInForce(db, acme, nothing)
+  await assert.rejects(
+    demandStartable(db, [acme, globex]),
+    /^Error: merchant globex: .*, is or was that of merchant acme \(/,
+  )
+  const other = demandStartable(db, [configured('initech'), elsewhere('acme', 'two')])
+  await assert.rejects(
+    other,
+    /^Error: merchant acme: .* Nothing was started\. Start with the settings in force/,
+  )
+  assert.deepEqual(Object.keys(await fencesOf(db)), ['acme'])
+})
+
+test('an account is the same at another address, with one mchId and one key', async (t) => {
+  const { db } = await newLedger(t)
+  const at = (merchantId: string, baseUrl: string, mchId = '1000100', key = 'secret') => ({
+    ...configured(merchantId),
+    account: accountOf({
+      ...{ baseUrl, mchId, key, formerKeys: [], dialectName: 'sandbox', dialect: loadDialect('sandbox') },
+      tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+    }),
+  })
+  const HERE = 'https://gateway.example'
+  await requireInForce(db, at('acme', HERE), nothing)
+  for (const address of ['http://gateway.example', `${HERE}.`, `${HERE}:8443`, 'https://203.0.113.7/api']) {
+    const started = requireInForce(db, at('default', address), nothing)
+    await assert.rejects(started, /is or was that of merchant acme \(/, address)
+    const together = demandStartable(db, [at('bolt', address, '7'), at('globex', HERE, '7')])
+    await assert.rejects(together, /merchant bolt: .* also that of merchant globex/, address)
+  }
+  await requireInForce(db, at('globex', `${HERE}:8443`, '1000100', 'another'), nothing)
+  await requireInForce(db, at('initech', HERE, '1000200'), nothing)
+})
+
+test('a start with settings that an adoption replaced says so, and since when', async (t) => {
+  const { db } = await newLedger(t)
+  const who = { by: 'asha', reason: 'new' }
+  await requireInForce(db, configured('acme'), nothing)
+  await adoptSettings(db, elsewhere('acme', 'two'), who, notAsked)
+  const replaced =
+    /the settings here are former ones that were replaced at 20\d\d-\S+ \S+Z\. Nothing was started\. Start with the settings in force\./
+  await assert.rejects(requireInForce(db, configured('acme'), notAsked), replaced)
+  await assert.rejects(requireInForce(db, elsewhere('acme', 'three'), notAsked), (error: Error) => {
+    assert.doesNotMatch(error.message, /former/)
+    return true
+  })
 })

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Paise } from '../domain/money.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { type GatewayPromises, withdrawnPromise } from '../domain/payout/send-again.ts'
-import type { Account } from '../gateway/dialect/account.ts'
+import { formatTime } from '../domain/times.ts'
+import { type Account, isSameAccount } from '../gateway/dialect/account.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { BY_PAYOUTD } from '../ledger/evidence/proven-losses.ts'
 import { fencedMerchants } from '../ledger/ledger.ts'
@@ -16,6 +17,8 @@ import type { EarlierLedger } from './restore/earlier-ledger.ts'
 import {
   beginFees,
   doubtOfNewcomers,
+  inForceSince,
+  inForceTogether,
   isBeginning,
   isKnown,
   keepSettings,
@@ -33,6 +36,23 @@ import {
 
 /** A merchant with the gateway account in its settings. */
 export type Configured = { merchantId: string; account: Account; feeEstimate: Paise }
+type Reaching = Pick<Configured, 'merchantId' | 'account'>
+
+/**
+ * Call this before `requireInForce` puts the settings of any of these in force, so that a refused start changes nothing. `all`: the
+ * merchants of the settings. Throws an ExpectedFailure if one of these cannot start.
+ */
+export async function demandStartable(
+  db: Database,
+  configured: readonly Reaching[],
+  { all = configured, command = FIRST.command }: { all?: readonly Reaching[]; command?: string } = {},
+): Promise<void> {
+  refuseTaken(await takenTexts(db, configured, all))
+  for (const each of configured) {
+    const inForce = await otherAccount(db, each)
+    if (inForce !== null) throw await refusal(db, each, inForce, command)
+  }
+}
 
 /**
  * Call this before sending or asking anything with these settings. It puts the first settings of a merchant in force; after that
@@ -59,41 +79,57 @@ export async function requireInForce(
   const { inForce, fenced } = await db.transaction('require settings in force', async (tx) => {
     const inForce = await lockAccount(tx, configured)
     if (inForce !== null) return { inForce, fenced: null }
-    const taken = await takenText(tx, configured)
-    if (taken !== null) throw new ExpectedFailure(`${taken}. Nothing was started. ${TAKEN_TODO}`)
+    refuseTaken(await takenTexts(tx, [configured]))
     const fenced = await fenceNewcomer(tx, configured, before)
     await change(tx, configured, null, act)
     return { inForce: account, fenced }
   })
   if (inForce.settingsHash === account.settingsHash) return fenced
-  const isSetBack = act.command === 'recover' || (await fencedMerchants(db)).has(merchantId)
+  throw await refusal(db, configured, inForce, act.command)
+}
+
+async function refusal(
+  db: Database,
+  configured: Reaching,
+  inForce: Account,
+  command: string,
+): Promise<ExpectedFailure> {
+  const { merchantId } = configured
+  const isSetBack = command === 'recover' || (await fencedMerchants(db)).has(merchantId)
   const adopt = `run payoutd merchant adopt ${merchantId} with these settings`
-  throw new ExpectedFailure(
-    `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. ` +
+  return new ExpectedFailure(
+    `${await otherText(db, configured, inForce)}. Nothing was started. ` +
       (isSetBack
-        ? `The ledger may have lost the record that these settings were adopted. If they were ever in use, ${adopt}: a recovery with the former settings could send payouts again that these settings sent to another account`
-        : `Put the former settings back. If you mean the change, ${adopt} first`),
+        ? `The ledger may have lost the record that these settings were adopted. If they were in use last, ${adopt}: a recovery with those in force could send payouts again that these settings sent to another account`
+        : `Start with the settings in force. If you mean the change, ${adopt} first`),
   )
 }
 
 /** How the settings in force of a merchant differ from these, in words; null: they do not, or none are in force. */
-export async function otherInForce(
-  db: Database,
-  { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
-): Promise<string | null> {
+export async function otherInForce(db: Database, configured: Reaching): Promise<string | null> {
+  const inForce = await otherAccount(db, configured)
+  return inForce && otherText(db, configured, inForce)
+}
+
+/** The account in force of a merchant if it is reached by other settings than these. */
+async function otherAccount(db: Database, { merchantId, account }: Reaching): Promise<Account | null> {
   const [row] = await db.run(settingsInForce, { merchantIds: [merchantId] })
   if (!row || row.settingsHash === account.settingsHash) return null
-  const inForce = (await db.run(settingsSeen, { merchantId })).find(
-    ({ settingsHash }) => settingsHash === row.settingsHash,
-  )
-  return `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}`
+  const seen = await db.run(settingsSeen, { merchantId })
+  return seen.find(({ settingsHash }) => settingsHash === row.settingsHash) ?? { ...NOT_KEPT, ...row }
+}
+
+async function otherText(db: Database, { merchantId, account }: Reaching, inForce: Account): Promise<string> {
+  const text = `merchant ${merchantId}: ${differencesText(inForce, account)}`
+  const seen = await db.run(settingsSeen, { merchantId })
+  if (!seen.some(({ settingsHash }) => settingsHash === account.settingsHash)) return text
+  const [replaced] = await db.run(inForceSince, { merchantId, settingsHash: inForce.settingsHash })
+  const at = replaced ? ` at ${formatTime(replaced.since)}` : ''
+  return `${text}; the settings here are former ones that were replaced${at}`
 }
 
 /** Call this before deciding anything by these settings. It puts none in force. Throws an ExpectedFailure if others are. */
-export async function demandInForce(
-  db: Database,
-  configured: Pick<Configured, 'merchantId' | 'account'>,
-): Promise<void> {
+export async function demandInForce(db: Database, configured: Reaching): Promise<void> {
   const other = await otherInForce(db, configured)
   if (other === null) return
   throw new ExpectedFailure(
@@ -102,30 +138,51 @@ export async function demandInForce(
 }
 
 /**
- * Why these may not become the first settings of their merchant: their account is or was that of another one. Null: it is not, or
- * the merchant has settings in force.
+ * Why those of these merchants that are new to the ledger may not put their settings in force, a sentence for each: its account is or
+ * was that of another merchant, by the ledger, or also that of another one of `all`.
  */
-export async function takenText(
+export async function takenTexts(
   db: Connection,
-  { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
-): Promise<string | null> {
-  const [known] = await db.run(isKnown, { merchantId })
-  const others = known ? [] : await otherMerchantsAt(db, { merchantId, account })
-  if (others.length === 0) return null
-  return (
-    `merchant ${merchantId}: its gateway account, mchId ${account.mchId} at ${account.baseUrl}, is or was that of merchant ` +
-    `${others.join(', ')}. Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice`
-  )
+  configured: readonly Reaching[],
+  all: readonly Reaching[] = configured,
+): Promise<string[]> {
+  const texts: string[] = []
+  for (const each of configured) {
+    const [known] = await db.run(isKnown, each)
+    if (known) continue
+    const others = await otherMerchantsAt(db, each)
+    const twins = all.flatMap(({ merchantId, account }) =>
+      merchantId === each.merchantId || others.includes(merchantId) || !isSameAccount(account, each.account)
+        ? []
+        : [merchantId],
+    )
+    const whose = [
+      ...(others.length > 0 ? [`is or was that of merchant ${others.join(', ')}`] : []),
+      ...(twins.length > 0 ? [`is in the settings also that of merchant ${twins.join(', ')}`] : []),
+    ]
+    if (whose.length > 0) texts.push(takenText(each, whose.join(' and ')))
+  }
+  return texts
 }
 
+const takenText = ({ merchantId, account }: Reaching, whose: string): string =>
+  `merchant ${merchantId}: its gateway account, mchId ${account.mchId} at ${account.baseUrl}, ${whose} (the same mchId at this ` +
+  'address or with this key). Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice'
+
 export const TAKEN_TODO =
-  'If this is the same merchant, give it its former id again (MERCHANT_ID, or id in the merchants file). If not, correct its base ' +
-  'URL or mchId. If both shall send through this one account on purpose, run payoutd merchant adopt with the reason'
+  'If this is the same merchant, use only its former id (MERCHANT_ID, or id in the merchants file). If not, correct the base URL, ' +
+  'mchId or key. If this id was in use before (a ledger that was restored may have forgotten it), or if both shall send through ' +
+  'this one account on purpose, run payoutd merchant adopt for it with the reason'
+
+function refuseTaken(texts: readonly string[]): void {
+  if (texts.length > 0) throw new ExpectedFailure(`${texts.join('; ')}. Nothing was started. ${TAKEN_TODO}`)
+}
 
 const otherMerchantsAt = async (
   db: Connection,
-  { merchantId, account: { accountId } }: Pick<Configured, 'merchantId' | 'account'>,
-): Promise<string[]> => (await db.run(othersAt, { merchantId, accountId })).map((each) => each.merchantId)
+  { merchantId, account: { accountId, mchId, keyFingerprint } }: Reaching,
+): Promise<string[]> =>
+  (await db.run(othersAt, { merchantId, accountId, mchId, keyFingerprint })).map((each) => each.merchantId)
 
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
 
@@ -282,6 +339,15 @@ export async function countWithdrawn(
   return waiting.reduce(
     (sum, { count, ...payout }) => sum + (withdrawnPromise(payout, promises) === null ? 0 : count),
     0,
+  )
+}
+
+/** The merchants whose settings in force reach one account, in pairs of which one is among these, in words. */
+export async function sharedTexts(db: Database, merchantIds: string[]): Promise<string[]> {
+  const pairs = await db.run(inForceTogether, { merchantIds })
+  return pairs.map(
+    ({ merchantId, other, mchId, baseUrl }) =>
+      `merchants ${merchantId} and ${other} both send through one gateway account, mchId ${mchId} at ${baseUrl}`,
   )
 }
 

@@ -20,7 +20,7 @@ import { rupeesToPaise } from '../../domain/rupees.ts'
 import { accountOf } from '../../gateway/dialect/account.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import { topicNames } from '../../messages/topics.ts'
-import { TAKEN_TODO, takenText } from '../../operators/gateway-settings.ts'
+import { TAKEN_TODO, takenTexts } from '../../operators/gateway-settings.ts'
 import { inWords } from '../../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { createLogger } from '../../platform/log.ts'
@@ -106,7 +106,7 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
   const [merchantId, merchant] = merchantOf(config, options.merchant)
   const { limits } = merchant
   const bytes = sizeOf(file)
-  await refuseTaken(merchantId, merchant, config)
+  await refuseTaken(merchantId, config)
   const bar = new ProgressBar(process.stderr.isTTY && !options.json)
   const abort = new AbortController()
   const stop = () => abort.abort()
@@ -157,10 +157,11 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
 }
 
 /** Throws an ExpectedFailure for a merchant whom no payoutd would serve. A ledger that does not answer is no failure. */
-async function refuseTaken(merchantId: string, merchant: Merchant, config: IngestConfig): Promise<void> {
-  const configured = { merchantId, account: accountOf(merchant) }
-  const taken = await ifAnswered(config, (db) => takenText(db, configured))
-  if (taken !== null) throw new ExpectedFailure(`${taken}. Nothing was published. ${TAKEN_TODO}`)
+async function refuseTaken(merchantId: string, config: IngestConfig): Promise<void> {
+  const all = [...config.merchants.values()].map((each) => ({ ...each, account: accountOf(each) }))
+  const configured = all.filter((each) => each.merchantId === merchantId)
+  const taken = await ifAnswered(config, (db) => takenTexts(db, configured, all))
+  if (taken?.length) throw new ExpectedFailure(`${taken.join('; ')}. Nothing was published. ${TAKEN_TODO}`)
 }
 
 /** Records who publishes which file before the act, and its result afterwards; publishing itself needs only Kafka. */
@@ -213,10 +214,7 @@ async function compare(
 }
 
 /** Kafka alone is needed to publish: a ledger that does not answer is no failure. */
-async function ifAnswered(
-  config: IngestConfig,
-  ask: (db: Database) => Promise<string | null>,
-): Promise<string | null> {
+async function ifAnswered<T>(config: IngestConfig, ask: (db: Database) => Promise<T>): Promise<T | null> {
   try {
     return await withDatabase(config, ask)
   } catch (error) {

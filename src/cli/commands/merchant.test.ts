@@ -108,12 +108,24 @@ test("under another merchant id nothing starts at a merchant's account and no pa
   const merchants = ['acme', 'globex'].map((id) => ({ id, ...account, dialect: 'sandbox' }))
   writeFileSync(MERCHANTS_FILE, JSON.stringify({ merchants }))
   const who = ['--by', 'asha', '--reason', 'one company', '--yes']
-  assert.equal((await payoutd(['merchant', 'adopt', 'acme', ...who], env)).code, 0)
-
   const lost = { ...env, MERCHANT_ID: undefined }
   const none = { GATEWAY_BASE_URL: undefined, GATEWAY_MCH_ID: undefined, GATEWAY_DIALECT: undefined }
   const several = { ...lost, ...none, MERCHANTS_FILE }
   const ingest = ['ingest', payroll, '--batch', 'nov', ...who]
+  for (const command of [
+    ['serve', '--roles', 'dispatch'],
+    ['recover', ...who, '--merchant', 'globex'],
+    [...ingest, '--merchant', 'globex'],
+  ]) {
+    const { code, stderr } = await payoutd(command, several)
+    assert.equal(code, 1, stderr)
+    assert.match(
+      stderr,
+      /merchant globex: .* is in the settings also that of merchant acme \(.* Nothing was /,
+    )
+    assert.equal((await payoutd(['merchants', '--json'], several)).stdout, '', 'nothing is in force')
+  }
+  assert.equal((await payoutd(['merchant', 'adopt', 'acme', ...who], env)).code, 0)
   for (const [command, given, name] of [
     [['serve', '--roles', 'dispatch'], lost, 'default'],
     [['serve', '--roles', 'dispatch'], several, 'globex'],
@@ -123,7 +135,7 @@ test("under another merchant id nothing starts at a merchant's account and no pa
   ] as const) {
     const { code, stdout, stderr } = await payoutd(command, given)
     assert.deepEqual([code, stdout], [1, ''], `${command}: ${stderr}`)
-    const what = `^merchant ${name}: its gateway account, mchId 1000100 at http://127\\.0\\.0\\.1:9, is or was that of merchant acme\\.`
+    const what = `^merchant ${name}: its gateway account, mchId 1000100 at http://127\\.0\\.0\\.1:9, is or was that of merchant acme \\(`
     assert.match(
       stderr,
       new RegExp(`${what}.* Nothing was (started|published)\\. .* payoutd merchant adopt `),

@@ -53,6 +53,11 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
 const fingerprintOf = (key: string): string =>
   createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16)
 
+/** Whether both reach one account: one mchId at one address, or with one key, if the gateway has several addresses. */
+export const isSameAccount = (one: Account, other: Account): boolean =>
+  one.accountId === other.accountId ||
+  (one.mchId === other.mchId && one.keyFingerprint === other.keyFingerprint)
+
 /** Every key that may have signed a callback of the account. */
 export const callbackKeys = ({ key, formerKeys }: Pick<GatewaySettings, 'key' | 'formerKeys'>) =>
   [key, ...formerKeys].map((each) => ({ key: each, fingerprint: fingerprintOf(each) }))

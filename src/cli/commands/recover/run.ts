@@ -9,7 +9,7 @@ import { fenceForLosses } from '../../../ledger/evidence/proven-losses.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
 import { mixedAnswers } from '../../../ledger/mixed-answers.ts'
-import { requireInForce } from '../../../operators/gateway-settings.ts'
+import { demandStartable, requireInForce } from '../../../operators/gateway-settings.ts'
 import { recallAnomalies } from '../../../operators/restore/anomalies.ts'
 import { untilCaughtUp } from '../../../operators/restore/catch-up.ts'
 import { earlierLedger } from '../../../operators/restore/earlier-ledger.ts'
@@ -60,10 +60,11 @@ export async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const { by, reason } = options
   const { others, away } = await besidesOf(config, options, db)
   const earlier = earlierLedger(config.kafka, ledger.topics)
-  for (const merchant of merchants)
-    await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier, {
-      ...{ by, reason, command: 'recover' },
-    })
+  const act = { by, reason, command: 'recover' }
+  const configured = merchants.map(withAccount)
+  const inSettings = [...config.merchants.values()].map(withAccount)
+  await demandStartable(db, configured, { all: inSettings, command: act.command })
+  for (const each of configured) await requireInForce(db, each, earlier, act)
   const all = [...merchants.map(fencing), ...[...others, ...away].map(onlyFenced)]
   await fence(db, all, { by, reason, leftOut: options.leaveOut ?? [] })
   note(`${merchants.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
@@ -124,6 +125,8 @@ export async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Last, because the operator has to act on it.
   if (errors.length > 0) throw errors[0]
 }
+
+const withAccount = (merchant: Merchant) => ({ ...merchant, account: accountOf(merchant) })
 
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
   `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them. payoutd did not query them: see payoutd anomaly list`
