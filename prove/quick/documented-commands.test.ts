@@ -26,7 +26,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^npm (test|run (check|test:whole|test:devkit|prove:quick))$/, 'CI runs them'],
   [/^npm run examples /, 'devkit/local/example/example.test.ts'],
   [/^npm (pack|install -g)/, 'prove/quick/package.test.ts'],
-  [/^node --test /, 'a test file of its own'],
+  [/^npx node --test /, 'a test file of its own'],
   [/^docker /, 'needs Docker; test/compose.test.ts'],
   [/^(create (role|database) |export )/, 'no command of payoutd'],
 ]
@@ -138,6 +138,8 @@ const count = async ({ db }: Installed, what: string): Promise<number> => {
 }
 const INCOMPLETE = `batches b where rows >
   (select count(*) from payouts p where (p.merchant_id, p.batch_id) = (b.merchant_id, b.batch_id))`
+/** A statement is compared with what was paid in its period. */
+const paidAtOnce = sql<object>`update payouts set paid_at = accepted_at where state = 'paid'`
 const latestRun = sql<object, { id: string }>`
   select reconciliation_id as id from reconciliations order by started_at desc limit 1`
 
@@ -218,6 +220,7 @@ async function subjects(payoutd: Installed) {
     const [command = '', action = ''] = argumentsOf(text) ?? []
     // The payins in review are resolved by then.
     if (command === 'gateway') await fetch(`${gatewayUrl}/_sandbox/faults`, { method: 'DELETE' })
+    if (text.includes('--statement')) await db.run(paidAtOnce, {})
     const id = command === 'reconcile' ? (await db.run(latestRun, {}))[0]?.id : undefined
     const meant = (placeholder: string) => {
       if (/^<(id|payinId)>$/.test(placeholder)) return id ?? ids[`${command} ${action}`]?.shift() ?? 'nobody'
