@@ -197,18 +197,18 @@ export const shown = (reference: string): string =>
     })
     .join(SEPARATOR)
 
-type Named = { reference: string; payoutId: string } | { reference: null; payoutId: null }
+type RowName = { reference: string; payoutId: string } | { reference: null; payoutId: null }
 
 const namedBy = (
   { reference, seen }: { reference: string; seen: string },
   { merchantId, batchId }: PayrollBatch,
-): Named =>
+): RowName =>
   reference === ''
     ? { reference: null, payoutId: null }
     : { reference: shown(reference), payoutId: payoutIdFor(merchantId, batchId, seen) }
 
 /** In a row of another width only the first cell is in its place, unless that is the missing one. A long cell stays unread. */
-function namedAnyway(cells: readonly string[], header: Header, batch: PayrollBatch): Named {
+function namedAnyway(cells: readonly string[], header: Header, batch: PayrollBatch): RowName {
   const places = header.reference.map(({ index }) => index)
   const inPlace = cells.length === header.width || places.join() === '0'
   const isLegible = inPlace && places.every((index) => (cells[index] as string).length <= MOST.cell)

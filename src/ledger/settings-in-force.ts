@@ -15,19 +15,19 @@ export async function settingsInForceOf(
 }
 
 /** The gateway of an account, and how payoutd judges its answers. */
-type Asked = { baseUrl: string; queryPolicy: QueryPolicy }
+type JudgedAccount = { baseUrl: string; queryPolicy: QueryPolicy }
 
 /** Until when the gateway at this address mixed answers up, the latest time. Null: it never did. */
 const mixedUntilOf = (baseUrl: string, inForce: InForce | undefined): Instant | null =>
   inForce?.mixedUntil?.[baseUrl] ?? null
 
 /** Since when a "not found" there counts: a grace after answers were last mixed up. */
-export const countsSince = ({ baseUrl, queryPolicy }: Asked, inForce: InForce | undefined): Instant =>
+export const countsSince = ({ baseUrl, queryPolicy }: JudgedAccount, inForce: InForce | undefined): Instant =>
   (mixedUntilOf(baseUrl, inForce) ?? Number.NEGATIVE_INFINITY) + queryPolicy.graceMs
 
 /** Whether payoutd may conclude anything from the answer to a query: by the settings in force, and while no answers were mixed up. */
 export const mayConclude = (
-  evidence: Asked & { settingsHash: string; askedAt: Instant },
+  evidence: JudgedAccount & { settingsHash: string; askedAt: Instant },
   inForce: InForce | undefined,
 ): boolean =>
   inForce?.settingsHash === evidence.settingsHash && evidence.askedAt >= countsSince(evidence, inForce)

@@ -133,7 +133,11 @@ test('a process whose loop stands still names the loop and ends with 70', { time
   })
   assert.equal(code, 70, stdout)
   const last = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
-  assert.match(last.loop, /^(payin )?poller$|^dependencies$|^housekeeping$|^open accounts$/)
+  // Each of these asks the database.
+  assert.match(
+    last.loop,
+    /^(payin )?poller$|^(kept|lost) (payin )?callbacks$|^callback lag$|^dependencies$|^housekeeping$|^open accounts$/,
+  )
   assert.ok(last.ms > 120_000)
   assert.match(last.msg, /^a loop has stopped moving, so this process exits/)
 })
