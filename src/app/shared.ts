@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
-import { accountOf } from '../gateway/dialect/account.ts'
+import { withAccount } from '../gateway/dialect/account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { demandStartable, requireInForce } from '../operators/gateway-settings.ts'
@@ -94,7 +94,7 @@ export async function connectGateways(
   stopping: AbortSignal,
 ): Promise<ReadonlyMap<string, ConnectedAccounts>> {
   const earlier = earlierLedger(kafka, topics)
-  const configured = [...merchants.values()].map((each) => ({ ...each, account: accountOf(each) }))
+  const configured = [...merchants.values()].map(withAccount)
   await demandStartable(db, configured)
   for (const each of configured) {
     stopping.throwIfAborted()

@@ -48,7 +48,10 @@ export async function demandStartable(
   { all = configured, command = FIRST.command }: { all?: readonly Reaching[]; command?: string } = {},
 ): Promise<void> {
   refuseTaken(await takenTexts(db, configured, all))
+  const hashes = await hashesInForce(db, configured)
   for (const each of configured) {
+    const { settingsHash } = each.account
+    if ((hashes.get(each.merchantId) ?? settingsHash) === settingsHash) continue
     const inForce = await otherAccount(db, each)
     if (inForce !== null) throw await refusal(db, each, inForce, command)
   }
@@ -147,9 +150,9 @@ export async function takenTexts(
   all: readonly Reaching[] = configured,
 ): Promise<string[]> {
   const texts: string[] = []
+  const known = await hashesInForce(db, configured)
   for (const each of configured) {
-    const [known] = await db.run(isKnown, each)
-    if (known) continue
+    if (known.has(each.merchantId)) continue
     const others = await otherMerchantsAt(db, each)
     const twins = all.flatMap(({ merchantId, account }) =>
       merchantId === each.merchantId || others.includes(merchantId) || !isSameAccount(account, each.account)
@@ -163,6 +166,12 @@ export async function takenTexts(
     if (whose.length > 0) texts.push(takenText(each, whose.join(' and ')))
   }
   return texts
+}
+
+/** By merchant, the hash of the settings in force; it lacks those that never had any. */
+async function hashesInForce(db: Connection, configured: readonly Reaching[]): Promise<Map<string, string>> {
+  const rows = await db.run(settingsInForce, { merchantIds: configured.map(({ merchantId }) => merchantId) })
+  return new Map(rows.map(({ merchantId, settingsHash }) => [merchantId, settingsHash]))
 }
 
 const takenText = ({ merchantId, account }: Reaching, whose: string): string =>

@@ -17,7 +17,7 @@ import type { Merchant } from '../../config/merchants.ts'
 import { isIdentifier } from '../../domain/commands/validate.ts'
 import type { Paise } from '../../domain/money.ts'
 import { rupeesToPaise } from '../../domain/rupees.ts'
-import { accountOf } from '../../gateway/dialect/account.ts'
+import { withAccount } from '../../gateway/dialect/account.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import { topicNames } from '../../messages/topics.ts'
 import { TAKEN_TODO, takenTexts } from '../../operators/gateway-settings.ts'
@@ -158,7 +158,7 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
 
 /** Throws an ExpectedFailure for a merchant whom no payoutd would serve. A ledger that does not answer is no failure. */
 async function refuseTaken(merchantId: string, config: IngestConfig): Promise<void> {
-  const all = [...config.merchants.values()].map((each) => ({ ...each, account: accountOf(each) }))
+  const all = [...config.merchants.values()].map(withAccount)
   const configured = all.filter((each) => each.merchantId === merchantId)
   const taken = await ifAnswered(config, (db) => takenTexts(db, configured, all))
   if (taken?.length) throw new ExpectedFailure(`${taken.join('; ')}. Nothing was published. ${TAKEN_TODO}`)

@@ -11,7 +11,7 @@ import {
   type ConnectedAccounts,
   connectAccounts,
 } from '../../gateway/accounts.ts'
-import { accountOf } from '../../gateway/dialect/account.ts'
+import { withAccount } from '../../gateway/dialect/account.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { mixedAnswers } from '../../ledger/mixed-answers.ts'
@@ -138,7 +138,7 @@ async function ask(asking: ReconcileQuery): Promise<QueriedPayout> {
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
     if (ledger) {
-      await demandInForce(db, { ...merchant, account: accountOf(merchant) })
+      await demandInForce(db, withAccount(merchant))
       await consent(options)
     }
     const run = resumed ?? (await opened(asking, accounts[0]))

@@ -50,6 +50,11 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
   }
 }
 
+/** These settings with the account that they reach. */
+export const withAccount = <Settings extends GatewaySettings>(
+  settings: Settings,
+): Settings & { account: Account } => ({ ...settings, account: accountOf(settings) })
+
 const fingerprintOf = (key: string): string =>
   createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16)
 

@@ -3,7 +3,7 @@ import type { Merchant } from '../../../config/merchants.ts'
 import { DECISIONS } from '../../../domain/decisions.ts'
 import { formatAge, formatTime } from '../../../domain/times.ts'
 import { connectAccounts } from '../../../gateway/accounts.ts'
-import { accountOf } from '../../../gateway/dialect/account.ts'
+import { withAccount } from '../../../gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../../gateway/dialect/dialect.ts'
 import { fenceForLosses } from '../../../ledger/evidence/proven-losses.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
@@ -125,8 +125,6 @@ export async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Last, because the operator has to act on it.
   if (errors.length > 0) throw errors[0]
 }
-
-const withAccount = (merchant: Merchant) => ({ ...merchant, account: accountOf(merchant) })
 
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
   `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them. payoutd did not query them: see payoutd anomaly list`
