@@ -254,7 +254,15 @@ describe('arbitrary text', () => {
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {
-          outcome: { merchantId, payoutId, ...made, amount: paise(10_000n), answer, tell: false },
+          outcome: {
+            merchantId,
+            payoutId,
+            ...made,
+            amount: paise(10_000n),
+            keptFee: paise(0),
+            answer,
+            tell: false,
+          },
           evidence: [
             { merchantId, ...by, source: 'QUERY' as const, answer: query, ...asked },
             ...[fields, { ...fields, mchOrderNo: text }].flatMap((each) => {

@@ -106,7 +106,8 @@ async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   assert.ok(sent)
   const { attempt, dueAt } = sent.payout
   const outcome = { merchantId: 'acme', payoutId: 'p', attempt, owner: 'me', leaseUntil: dueAt as number }
-  return (answer) => recordAnswers([{ ...outcome, amount: paise(10_000n), answer, tell: false }], deps)
+  return (answer) =>
+    recordAnswers([{ ...outcome, amount: paise(10_000n), keptFee: paise(0), answer, tell: false }], deps)
 }
 
 async function begin(): Promise<void> {

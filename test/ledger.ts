@@ -168,7 +168,7 @@ export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
   const [made] = await ledger.db.run(attemptsMade, { answered: [key] })
   if (!made) throw new Error(`${payoutId} has no attempt ${attempt}`)
   const { owner, leaseUntil } = made
-  return { ...key, owner, leaseUntil, amount: paise(10_000n) }
+  return { ...key, owner, leaseUntil, amount: paise(10_000n), keptFee: paise(500n) }
 }
 
 /** The ledger as seen inside this transaction. */

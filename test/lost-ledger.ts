@@ -86,6 +86,7 @@ export async function lostLedger(t: TestContext) {
           owner: 'me',
           leaseUntil,
           amount: paise(10_000n),
+          keptFee: paise(0),
           answer,
           tell: false,
         },

@@ -88,7 +88,7 @@ async function onTheWire(): Promise<void> {
 
 const answered = (merchantId: string, answer: ApplyAnswer) => ({
   ...{ merchantId, payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: leases.get(merchantId) as number },
-  ...{ amount: paise(10_000n), answer, tell: false },
+  ...{ amount: paise(10_000n), keptFee: paise(0), answer, tell: false },
 })
 const reported = (merchantId: string): OrderReport => ({
   ...{ mchOrderNo: orderNumber(merchantId, 'p', 1), agentpayOrderId: 'AP1', status: 'success', amount },

@@ -125,6 +125,7 @@ const answerLost = (by: Ledger = ledger) => {
     [
       {
         ...{ merchantId: 'acme', payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: 1, amount },
+        keptFee: paise(0),
         // What it tells changes the row of the merchant, too.
         ...{ answer, tell: true },
       },

@@ -60,6 +60,7 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
   await ledger.db.run(saveCircuit, {
     merchantId: 'bolt',
     available: null,
+    claimedTotal: 0n,
     feeEstimate: 0n,
     feeShare: null,
     warmUp: 0,

@@ -133,6 +133,7 @@ test('the overview shows everything that keeps a merchant from sending, and unti
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
+    claimedTotal: 0n,
     feeEstimate: 500n,
     feeShare: null,
     warmUp: 3,
@@ -179,6 +180,7 @@ test('a circuit whose time is over is shown as long as something waits to be sen
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
+    claimedTotal: 0n,
     feeEstimate: 0n,
     feeShare: null,
     warmUp: WARM,
@@ -206,7 +208,15 @@ test('a gateway that has refused everything in a canary is told to people, and w
   const ledger = await busy(t)
   const told = async (refusals: number, circuitOpened = 0) => {
     await ledger.db.run(saveCircuit, {
-      ...{ merchantId: 'acme', available: null, feeEstimate: 0n, feeShare: null, warmUp: 0, refusals },
+      ...{
+        merchantId: 'acme',
+        available: null,
+        claimedTotal: 0n,
+        feeEstimate: 0n,
+        feeShare: null,
+        warmUp: 0,
+        refusals,
+      },
       ...{ consecutiveFailures: 1, circuitOpened, circuitOpenUntil: null, circuitReason: '1 × timeout' },
     })
     return (await overviewOf(ledger)).acme.circuit

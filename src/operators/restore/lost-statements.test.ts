@@ -32,7 +32,14 @@ async function world(t: TestContext) {
     /** The answer to the first attempt, which comes late. */
     async accept(leaseUntil: number) {
       const order = { agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange: {} } as const
-      const made = { ...KEY, attempt: 1, owner: 'me', leaseUntil, amount: paise(50_000_00n) }
+      const made = {
+        ...KEY,
+        attempt: 1,
+        owner: 'me',
+        leaseUntil,
+        amount: paise(50_000_00n),
+        keptFee: paise(0),
+      }
       await recordAnswers([{ ...made, answer: { kind: 'accepted', ...order }, tell: false }], deps)
     },
     async resend() {

@@ -29,6 +29,7 @@ function reportOf(id: string): OrderReport {
 
 const answerTo = ({ payoutId, dueAt, amount }: Payout): ApplyOutcome => ({
   ...{ merchantId: 'acme', payoutId, attempt: 1, owner: 'me', leaseUntil: dueAt as number, amount },
+  keptFee: paise(0),
   answer: {
     ...{ kind: 'accepted', agentpayOrderId: `AP${payoutId}`, fee: null, status: 'processing' },
     exchange: {},

@@ -411,6 +411,15 @@ describe('a fee', () => {
     assert.equal((await claim(ledger, options())).wave.length, 1)
   })
 
+  test('above what its claim kept leaves so much less for the next claim', async (t) => {
+    const { ledger, options } = await ready(t, 3)
+    await balance(ledger, 34_499n)
+    await claim(ledger, options({ atMost: 2 }))
+    await answered(ledger, 'p000', 10_000n, 2_000n)
+    const { wave, shortOf } = await claim(ledger, options())
+    assert.deepEqual([wave.length, shortOf?.payoutId], [0, 'p002'])
+  })
+
   test('that is implausible stops nothing, is stored as reported, and is an anomaly', async (t) => {
     const { ledger, options } = await ready(t, 20)
     await claim(ledger, options({ atMost: 15 }))

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { UNKEPT } from '../../domain/evidence.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
+import { estimatedFees } from '../../domain/payout/fee.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
@@ -336,6 +337,7 @@ export class Dispatch {
   #send(claimed: OpenedDetails, sender: Sender, sendBefore: Moment, found: MerchantPace): void {
     const { merchantId, payoutId, attempt, dueAt, amount } = claimed.payout
     const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
+    const keptFee = estimatedFees(found, amount)
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(merchantId, async () => {
       try {
@@ -345,6 +347,7 @@ export class Dispatch {
           payoutId,
           ...made,
           amount,
+          keptFee,
           answer,
           tell: this.#mustTell(merchantId, { amount, answer }, found),
         })

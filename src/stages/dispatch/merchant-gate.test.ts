@@ -43,6 +43,7 @@ const circuit = (fields: Partial<CircuitState> = {}): CircuitState => ({
   available: paise(1_000_000n),
   feeEstimate: paise(500n),
   feeShare: null,
+  claimedTotal: paise(0),
   warmUp: WARM,
   consecutiveFailures: 0,
   refusals: 0,
@@ -158,6 +159,13 @@ describe('what the balance covers', () => {
     assert.equal(covered(amounts(1_000_001), mistaken, 0).count, 0)
   })
 
+  test('an estimate of at most ₹100 keeps even a small payout back until the balance covers both', () => {
+    assert.equal(covered(amounts(3_700), funds({ available: paise(3_900) }), 0).count, 0)
+    const most = funds({ available: paise(13_699), feeEstimate: paise(10_000) })
+    assert.equal(covered(amounts(3_700), most, 0).count, 0)
+    assert.equal(covered(amounts(3_700), { ...most, feeEstimate: paise(10_001) }, 0).count, 1)
+  })
+
   test('it is reduced by the payouts in doubt when payoutd asked for it, and by all claimed since', () => {
     const spent = funds({
       snapshotInDoubt: paise(300_000),
@@ -176,10 +184,11 @@ describe('what the balance covers', () => {
 
 describe('what answers do to the pace', () => {
   const HUNDRED = paise(10_000n)
+  const KEPT = paise(500n)
   const after = (from: CircuitState, answers: ApplyAnswer[]) =>
     afterAnswers(
       from,
-      answers.map((answer) => ({ amount: HUNDRED, answer })),
+      answers.map((answer) => ({ amount: HUNDRED, keptFee: from.feeEstimate, answer })),
       NOW,
     )
   const worthTelling = (answer: ApplyAnswer, found: CircuitState) =>
@@ -192,6 +201,20 @@ describe('what answers do to the pace', () => {
     for (const fee of [paise(499n), null]) {
       assert.equal(after(circuit(), [{ ...good, fee }]).feeEstimate, 500n)
     }
+  })
+
+  test('a fee above what its claim kept for it counts as claimed, unless it is implausible', () => {
+    const claimedAfter = (fee: bigint | null, keptFee: bigint) => {
+      const answered = {
+        amount: HUNDRED,
+        keptFee: paise(keptFee),
+        answer: { ...good, fee: fee === null ? null : paise(fee) },
+      }
+      return afterAnswers(circuit({ claimedTotal: paise(70_000) }), [answered, answered], NOW).claimedTotal
+    }
+    assert.deepEqual([claimedAfter(500n, 0n), claimedAfter(500n, 499n)], [71_000n, 70_002n])
+    assert.deepEqual([claimedAfter(500n, 900n), claimedAfter(null, 900n)], [70_000n, 70_000n])
+    assert.deepEqual([claimedAfter(10_000n, 0n), claimedAfter(10_001n, 0n)], [90_000n, 70_000n])
   })
 
   test('a run of refused connections opens the circuit, and says why', () => {
@@ -227,7 +250,7 @@ describe('what answers do to the pace', () => {
         [NOW + 1_000, 0, '500 × BALANCE_SHORT'],
       )
       assert.deepEqual(after(open, times(100, later)), open)
-      const answer = [{ amount: HUNDRED, answer: later }]
+      const answer = [{ amount: HUNDRED, keptFee: KEPT, answer: later }]
       // It is tested with one payout a second, and stays open for people until the gateway accepts or refuses one.
       const probed = afterAnswers(open, answer, NOW + 1_000)
       const row = (count: number) => ({
@@ -237,7 +260,7 @@ describe('what answers do to the pace', () => {
       assert.deepEqual(probed, { ...open, ...row(1), circuitOpenUntil: NOW + 2_000 })
       const again = afterAnswers(probed, answer, NOW + 2_000)
       assert.deepEqual(again, { ...open, ...row(2), circuitOpenUntil: NOW + 3_000 })
-      const accepted = afterAnswers(probed, [{ amount: HUNDRED, answer: good }], NOW + 2_000)
+      const accepted = afterAnswers(probed, [{ amount: HUNDRED, keptFee: KEPT, answer: good }], NOW + 2_000)
       assert.deepEqual([accepted.circuitOpened, accepted.circuitReason, accepted.warmUp], [0, null, 1])
       // People are told long before, as a merchant with few payouts takes hours for such a run.
       assert.equal(after(circuit(), times(20, later)).circuitReason, '20 × BALANCE_SHORT')
@@ -250,7 +273,7 @@ describe('what answers do to the pace', () => {
     const open = after(circuit(), times(5, notSent))
     assert.deepEqual(after(open, times(30, lost)), open)
     assert.equal(
-      afterAnswers(open, [{ amount: HUNDRED, answer: lost }], NOW + 1_000).circuitOpenUntil,
+      afterAnswers(open, [{ amount: HUNDRED, keptFee: KEPT, answer: lost }], NOW + 1_000).circuitOpenUntil,
       NOW + 3_000,
     )
   })

@@ -1,7 +1,7 @@
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { type Paise, paise } from '../../domain/money.ts'
-import { estimatedFees, type Fees, feesAfter } from '../../domain/payout/fee.ts'
+import { estimatedFees, type Fees, feesAfter, oddFee } from '../../domain/payout/fee.ts'
 
 /** A merchant's row, as the gate reads it under the row's lock. */
 export type MerchantFunds = Fees & {
@@ -109,9 +109,12 @@ export function leftOf({ available, snapshotInDoubt, snapshotClaimed, claimedTot
   return (available ?? 0n) - snapshotInDoubt - (claimedTotal - snapshotClaimed)
 }
 
+/** A test of a smaller estimate would save the merchant too little to be worth an apply that may be refused. */
+const TESTED_ABOVE = 10_000n
+
 /**
  * How many of `amounts`, in this order, the balance covers, and what they cost with estimated fees. While nothing is in flight, a
- * fee estimate above a tenth of the first payout is ignored for it: only an answer can correct the estimate.
+ * fee estimate above ₹100 and a tenth of the first payout is ignored for it: only an answer can correct the estimate.
  */
 export function covered(
   amounts: readonly Paise[],
@@ -124,7 +127,7 @@ export function covered(
   for (const amount of amounts) {
     const fee = estimatedFees(funds, amount)
     const next = cost + amount + fee
-    const isTest = inFlight === 0 && count === 0 && fee * 10n > amount
+    const isTest = inFlight === 0 && count === 0 && fee > TESTED_ABOVE && fee * 10n > amount
     if ((isTest ? amount : next) > limit) break
     cost = next
     count++
@@ -155,6 +158,7 @@ export const rateAfter = (
 export type CircuitState = Pick<
   MerchantFunds,
   | 'available'
+  | 'claimedTotal'
   | 'feeEstimate'
   | 'feeShare'
   | 'warmUp'
@@ -182,7 +186,7 @@ const CIRCUIT_LONGEST_MS = 60_000
  */
 export function afterAnswers(
   circuit: CircuitState,
-  answers: readonly Answered[],
+  answers: readonly AnsweredClaim[],
   now: Instant,
 ): CircuitState {
   return answers.reduce((each, answered) => afterAnswer(each, answered, now), circuit)
@@ -191,11 +195,14 @@ export function afterAnswers(
 /** An answer to the apply of a payout of so many paise. */
 export type Answered = { amount: Paise; answer: ApplyAnswer }
 
-function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): CircuitState {
+/** The same, with what the payout's claim kept for the fee. */
+export type AnsweredClaim = Answered & { keptFee: Paise }
+
+function afterAnswer(circuit: CircuitState, answered: AnsweredClaim, now: Instant): CircuitState {
   const { answer } = answered
   switch (answer.kind) {
     case 'accepted':
-      return { ...warmer(circuit), ...otherFees(circuit, answered) }
+      return { ...warmer(circuit), ...otherFees(circuit, answered), claimedTotal: withFee(circuit, answered) }
     case 'refused':
       // A gateway that refuses everything keeps its merchant in the canary, and people learn of it.
       return { ...calm(circuit), refusals: circuit.warmUp < WARM ? circuit.refusals + 1 : 0 }
@@ -247,6 +254,15 @@ function afterBad(circuit: CircuitState, limit: number, reason: string, now: Ins
 
 const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
   answer.kind === 'accepted' && answer.fee !== null ? feesAfter(fees, amount, answer.fee) : null
+
+/** What is claimed, with what an accepted payout costs beyond what its claim kept. An implausible fee adds nothing. */
+function withFee(
+  { claimedTotal }: Pick<MerchantFunds, 'claimedTotal'>,
+  { amount, keptFee, answer }: AnsweredClaim,
+) {
+  const fee = answer.kind === 'accepted' && oddFee(answer.fee, amount) === null ? answer.fee : null
+  return fee !== null && fee > keptFee ? paise(claimedTotal + fee - keptFee) : claimedTotal
+}
 
 const warmer = (circuit: CircuitState): CircuitState => ({
   ...calm(circuit),

@@ -54,6 +54,7 @@ test('payoutd logs once that a circuit opens, and once that it closes again, whi
       attempt: 1,
       ...MADE,
       amount: paise(10_000n),
+      keptFee: paise(0),
       answer,
       tell: true,
     }))
@@ -99,6 +100,7 @@ async function onTheWire(t: TestContext) {
     owner: 'me',
     leaseUntil,
     amount: paise(10_000n),
+    keptFee: paise(0),
     tell: false,
   }
   return {

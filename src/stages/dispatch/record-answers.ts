@@ -27,6 +27,8 @@ export type ApplyOutcome = {
   leaseUntil: Instant
   /** The payout's amount. */
   amount: Paise
+  /** What its claim kept for the fee. */
+  keptFee: Paise
   answer: ApplyAnswer
   tell: boolean
 }

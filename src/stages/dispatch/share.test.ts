@@ -36,7 +36,7 @@ function beside(others = 60) {
   }
   const claim = async (_: unknown, { merchantId, atMost }: ClaimOptions): Promise<Claim> => {
     claims.push({ merchantId, atMost })
-    const funds = { warmUp: 9 } as MerchantPace
+    const funds = { warmUp: 9, feeEstimate: paise(0), feeShare: null } as MerchantPace
     if (merchantId !== 'acme' && state.isSlow) return Promise.withResolvers<Claim>().promise
     if (merchantId !== 'acme' && !state.allSend)
       return {

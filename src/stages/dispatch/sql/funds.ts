@@ -59,7 +59,7 @@ export const saveCircuit = sql<
   }
 >`
   update merchants
-  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
+  set available = ${'available'}, claimed_total = ${'claimedTotal'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
       circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
