@@ -8,7 +8,7 @@ const DIFFERENT: Record<string, string> = {
   order_no: 'left(upper(md5(order_no || n)), 30)',
   agentpay_order_id: 'agentpay_order_id || n',
   utr: 'utr || n',
-  beneficiary_hash: 'sha256(beneficiary_hash || int8send(n))',
+  payee_hash: 'sha256(payee_hash || int8send(n))',
 }
 
 /** How many rows of history one statement adds, at most. */

@@ -37,7 +37,7 @@ const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
 /** For a gateway that may pay one number twice. */
 const POLICY = { ...QUERY_POLICY, confirmations: 2 }
-const REFUSES: QueryPolicy = { ...POLICY, resendWhenAbsent: true }
+const REFUSES: QueryPolicy = { ...POLICY, duplicatesRefused: true }
 const deps = {
   ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
   counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),

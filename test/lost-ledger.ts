@@ -173,8 +173,8 @@ export async function lostLedger(t: TestContext) {
       {
         listed,
         asked,
-        resendWhenAbsent = false,
-      }: { listed?: () => Promise<void>; asked?: () => Promise<void>; resendWhenAbsent?: boolean } = {},
+        duplicatesRefused = false,
+      }: { listed?: () => Promise<void>; asked?: () => Promise<void>; duplicatesRefused?: boolean } = {},
     ) {
       const raised = await world.raise()
       await listOpen(db, raised)
@@ -186,7 +186,7 @@ export async function lostLedger(t: TestContext) {
         accounts: [
           {
             ...ACCOUNT,
-            queryPolicy: { ...POLICY, resendWhenAbsent },
+            queryPolicy: { ...POLICY, duplicatesRefused },
             query: async (mchOrderNo) => (typeof answer === 'function' ? answer(mchOrderNo) : answer),
             presenceCheck,
           },

@@ -27,7 +27,7 @@ import {
 } from './ledger.ts'
 
 const MERCHANTS = ['acme', 'globex']
-const POLICY = { ...QUERY_POLICY, graceMs: 1_000, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, graceMs: 1_000, duplicatesRefused: true }
 const exchange = { note: 'as heard' }
 const amount = paise(10_000n)
 

@@ -23,7 +23,7 @@ export const POLICY = {
   queryAfterMs: [1_000, 1_000],
   graceMs: 5_000,
   confirmations: 2,
-  resendWhenAbsent: true,
+  duplicatesRefused: true,
 }
 
 export const REQUEST: PayinRequest = {

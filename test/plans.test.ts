@@ -75,7 +75,7 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
     insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
     select 'acme', payout_id, 1, 'O' || n, 'me', now() from numbered
   ), payments as (
-    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
+    insert into payments (merchant_id, payee_hash, amount, batch, pays_at, payout_id)
     select 'acme', int4send(n), 10000, payout_id, now(), payout_id from numbered
   ), beneficiaries as (
     insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)

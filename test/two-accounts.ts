@@ -34,7 +34,7 @@ import { recoveryDeps } from './recovery-deps.ts'
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const WHO = { by: 'asha', reason: 'restored' }
 export const POLICY = { ...QUERY_POLICY }
-export const PROMISING = { ...POLICY, resendWhenAbsent: true }
+export const PROMISING = { ...POLICY, duplicatesRefused: true }
 export const FORMER = { ...ACCOUNT, accountId: 'former', settingsHash: 'h1' }
 export const CURRENT = { ...ACCOUNT, accountId: 'current', settingsHash: 'h2' }
 const SETTINGS = {

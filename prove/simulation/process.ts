@@ -3,7 +3,7 @@ import { Counter, Histogram } from 'prom-client'
 import { encoderOf } from '../../src/app/ledger.ts'
 import type { Safeguards } from '../../src/app/safeguards.ts'
 import { senderOf } from '../../src/app/start-dispatch.ts'
-import { querierOf } from '../../src/app/start-outcomes.ts'
+import { payoutQueriers } from '../../src/app/start-outcomes.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { readVouched } from '../../src/gateway/callbacks/callback.ts'
 import { accountOf } from '../../src/gateway/dialect/account.ts'
@@ -113,9 +113,7 @@ export class Process extends Actor {
     this.receive = receiverOf((server) => endpoint.routes(server))
     const poller = payoutPoller({
       ...outcomeDeps,
-      queriers: byMerchant(
-        ({ accounts: [current, ...former] }) => [querierOf(current), ...former.map(querierOf)] as const,
-      ),
+      queriers: byMerchant(({ accounts }) => payoutQueriers(accounts)),
       presenceCheck: safeguards.openPresenceCheck(clock),
       log,
     })

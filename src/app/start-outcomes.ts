@@ -1,12 +1,12 @@
-import type { ConnectedAccount } from '../gateway/accounts.ts'
+import type { ConnectedAccounts } from '../gateway/accounts.ts'
 import { readVouched } from '../gateway/callbacks/callback.ts'
-import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { askAtAccounts } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
 import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
-import { type PayoutQuerier, payoutPoller } from '../stages/outcomes/payout-poller.ts'
+import { payoutPoller } from '../stages/outcomes/payout-poller.ts'
+import { queriersOf } from './queriers.ts'
 import type { Shared } from './shared.ts'
 import { startPayinOutcomes } from './start-payins.ts'
 
@@ -67,12 +67,7 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   await ledger.db.run(askAtAccounts, { accounts })
   const poller = payoutPoller({
     ...outcomeDeps,
-    queriers: new Map(
-      [...gateways].map(([merchantId, [current, ...former]]) => [
-        merchantId,
-        [querierOf(current), ...former.map(querierOf)],
-      ]),
-    ),
+    queriers: new Map([...gateways].map(([merchantId, accounts]) => [merchantId, payoutQueriers(accounts)])),
     presenceCheck: safeguards.openPresenceCheck(clock),
     log,
   })
@@ -82,18 +77,6 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   return url
 }
 
-export const querierOf = ({
-  accountId,
-  baseUrl,
-  settingsHash,
-  queryPolicy,
-  dialect,
-  client,
-}: ConnectedAccount): PayoutQuerier => ({
-  accountId,
-  baseUrl,
-  settingsHash,
-  queryPolicy,
-  query: (mchOrderNo) => client.query({ mchOrderNo }),
-  timeoutMs: longestSendMs(dialect.sendTimeoutMs),
-})
+/** How to ask each account of a merchant about a payout. */
+export const payoutQueriers = (accounts: ConnectedAccounts) =>
+  queriersOf(accounts, (client, mchOrderNo) => client.query({ mchOrderNo }))

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
-import type { ConnectedAccount } from '../gateway/accounts.ts'
 import { parsePayinCallback, readVouched } from '../gateway/callbacks/callback.ts'
 import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../gateway/presence-check.ts'
@@ -8,7 +7,7 @@ import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { proveKeys } from '../operators/key-proofs.ts'
 import type { CollectDeps, Collector } from '../payins/collect.ts'
 import { payinCallbackEndpoint } from '../payins/outcomes.ts'
-import { type PayinQuerier, payinPoller } from '../payins/poller.ts'
+import { payinPoller } from '../payins/poller.ts'
 import type { HttpServer } from '../platform/http.ts'
 import { systemIds } from '../platform/ids.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -16,6 +15,7 @@ import { systemClock } from '../platform/running/clock.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { openLedger } from './ledger.ts'
+import { queriersOf } from './queriers.ts'
 import { connectGateways, keysOf, type Shared, urlOf } from './shared.ts'
 
 /** Creates payins for every caller that requests one. The gateway calls back at `notifyAt`. */
@@ -98,9 +98,11 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   const poller = payinPoller({
     ...outcomeDeps,
     queriers: new Map(
-      [...gateways].map(([merchantId, [current, ...former]]) => [
+      [...gateways].map(([merchantId, accounts]) => [
         merchantId,
-        [payinQuerierOf(current), ...former.map(payinQuerierOf)],
+        queriersOf(accounts, (client, mchOrderNo) =>
+          client.payinQuery({ mchOrderNo }, { executeNotify: false }),
+        ),
       ]),
     ),
     presenceCheck: new PresenceCheck(clock),
@@ -110,19 +112,3 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   lifecycle.loop('lost payin callbacks', (sign) => poller.queryLost(sign))
   return endpoint
 }
-
-const payinQuerierOf = ({
-  accountId,
-  baseUrl,
-  settingsHash,
-  queryPolicy,
-  dialect,
-  client,
-}: ConnectedAccount): PayinQuerier => ({
-  accountId,
-  baseUrl,
-  settingsHash,
-  queryPolicy,
-  query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
-  timeoutMs: longestSendMs(dialect.sendTimeoutMs),
-})

@@ -69,3 +69,6 @@ export type BalanceAnswer =
       unsettledAmount: Paise | null
     }
   | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }
+
+/** An answer about another order than the one asked about: `orderNo` of the question, null for the balance. */
+export type MixedAnswer = { baseUrl: string; orderNo: string | null }

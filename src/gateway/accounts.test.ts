@@ -38,7 +38,7 @@ test('the promises of a former account do not count, because no operator adopts 
   )
   t.after(() => Promise.all(accounts.map(({ client }) => client.close())))
   assert.deepEqual(
-    accounts.map(({ mchId, queryPolicy }) => [mchId, queryPolicy.resendWhenAbsent]),
+    accounts.map(({ mchId, queryPolicy }) => [mchId, queryPolicy.duplicatesRefused]),
     [
       ['current', true],
       ['former', false],

@@ -1,3 +1,4 @@
+import type { MixedAnswer } from '../domain/gateway-answers.ts'
 import { PROMISES_NOTHING, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
@@ -15,9 +16,6 @@ export type ConnectedAccount = CallbackAccount &
 
 /** A merchant's accounts: the one in its settings, then former ones that may still have open orders. */
 export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
-
-/** An answer about another order than the one asked about: `orderNo` of the question, null for the balance. */
-export type MixedAnswer = { baseUrl: string; orderNo: string | null }
 
 type Connecting = {
   applies: number

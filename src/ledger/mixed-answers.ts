@@ -1,14 +1,12 @@
+import type { MixedAnswer } from '../domain/gateway-answers.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
-
-/** As the gateway's client tells it (`MixedAnswer` of src/gateway/accounts.ts). */
-type Mixed = { baseUrl: string; orderNo: string | null }
 
 /**
  * Each note stands for a second: a gateway that mixes up every answer need not have each written. One that is further ahead was made
  * while the database's clock was.
  */
-const noteMixed = sql<Mixed & { merchantId: string }>`
+const noteMixed = sql<MixedAnswer & { merchantId: string }>`
   insert into mixed_answers as x (base_url, mixed_until, merchant_id, order_no)
   values (${'baseUrl'}, now() + interval '1 second', ${'merchantId'}, ${'orderNo'})
   on conflict (base_url) do update
@@ -21,7 +19,7 @@ const noteMixed = sql<Mixed & { merchantId: string }>`
  */
 export const mixedAnswers =
   (merchantId: string, db: Database, log: Logger) =>
-  async (answer: Mixed): Promise<void> => {
+  async (answer: MixedAnswer): Promise<void> => {
     const about = { ...answer, merchantId }
     try {
       await db.run(noteMixed, about)

@@ -86,7 +86,7 @@ test('a request that arrives during a send is kept and shown, and carried out if
   await cancelPayouts(REQUEST, ledger)
   const story = await tellPayout(ledger.db, KEY, config.sealing)
   assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
-  const queryPolicy = { ...QUERY_POLICY, resendWhenAbsent: true }
+  const queryPolicy = { ...QUERY_POLICY, duplicatesRefused: true }
   await decided(ledger, 'p-1', (payout, now) =>
     recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, queryPolicy, now),
   )

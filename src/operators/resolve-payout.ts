@@ -15,7 +15,7 @@ import { recordAct } from '../ledger/acts.ts'
 import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { NO_OTHER_PAYMENTS, type OtherPayments, otherPayments } from '../queries/other-payments.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments, otherPaymentsOfOne } from '../queries/other-payments.ts'
 import { reportedContradictions } from '../queries/sql/contradictions.ts'
 import { lockUtr, notBeforeOf, otherWithUtr, resentSinceAttempt } from '../queries/sql/find.ts'
 import { takeSendTurn } from './sql/send-turns.ts'
@@ -80,7 +80,10 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const otherPayments = await othersBesides(tx, request)
+  const { lookForOthers } = request
+  const otherPayments = lookForOthers
+    ? await otherPaymentsOfOne(tx, request, lookForOthers.payPeriod, tx.now)
+    : NO_OTHER_PAYMENTS
   const shown = { ...shownOf(payout), evidenceCount: await countEvidence(tx, request), otherPayments }
   const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown, how) : null
   const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
@@ -93,7 +96,7 @@ async function decide(
     const contradictedBy = contradictions.map(({ anomalyId }) => anomalyId)
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
-  const unseen = unseenOf(otherPayments, request.lookForOthers?.known ?? null, new Set())
+  const unseen = unseenOf(otherPayments, lookForOthers?.known ?? null, new Set())
   if (unseen) return { decision: null, outcome: { kind: 'unseen', otherPayments: unseen } }
   const { after } = decision.change
   if (after.state === 'paid' && after.utr !== null) {
@@ -103,16 +106,6 @@ async function decide(
     if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
   return { decision, outcome: { kind: 'resolved', shown, payout: after } }
-}
-
-/** What else pays the same as a payout that is to be sent again. */
-async function othersBesides(
-  tx: Transaction,
-  { merchantId, payoutId, lookForOthers }: ResolveRequest,
-): Promise<OtherPayments> {
-  if (!lookForOthers) return NO_OTHER_PAYMENTS
-  const asked = { merchantId, payoutIds: [payoutId] }
-  return (await otherPayments(tx, asked, lookForOthers.payPeriod, tx.now)).get(payoutId) ?? NO_OTHER_PAYMENTS
 }
 
 /**

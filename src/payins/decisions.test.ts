@@ -27,7 +27,7 @@ const POLICY = {
   queryAfterMs: [3_000, 9_000, 27_000],
   graceMs: 5_000,
   confirmations: 2,
-  resendWhenAbsent: true,
+  duplicatesRefused: true,
 }
 const exchange = { note: 'as received' }
 const CHECKOUT = {

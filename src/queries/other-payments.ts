@@ -1,4 +1,5 @@
 import { type PayPeriod, payPeriodAt } from '../domain/commands/pay-period.ts'
+import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import type { Connection } from '../platform/postgres/postgres.ts'
 import { type FoundPayment, otherPaymentsOf, requestedTimes } from './sql/other-payments.ts'
@@ -53,4 +54,15 @@ export async function otherPayments(
       },
     ]),
   )
+}
+
+/** The same for one payout. */
+export async function otherPaymentsOfOne(
+  connection: Connection,
+  { merchantId, payoutId }: PayoutKey,
+  payPeriod: PayPeriod,
+  now: Instant,
+): Promise<OtherPayments> {
+  const others = await otherPayments(connection, { merchantId, payoutIds: [payoutId] }, payPeriod, now)
+  return others.get(payoutId) ?? NO_OTHER_PAYMENTS
 }

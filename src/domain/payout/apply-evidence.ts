@@ -301,7 +301,7 @@ function failedInDoubt(
     // An attempt that the ledger lost may be alive at any account.
     payout.accountId === null ||
     (payout.orderShown && payout.agentpayOrderId === null)
-  return queryPolicy.resendWhenAbsent && !isAnyAlive
+  return queryPolicy.duplicatesRefused && !isAnyAlive
     ? become(payout, 'failed', failed)
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }

@@ -30,9 +30,9 @@ const POLICY: QueryPolicy = {
   graceMs: 5_000,
   confirmations: 2,
   notPaidCodes: ['IFSC_INVALID', 'TOO_FAST'],
-  resendWhenAbsent: true,
+  duplicatesRefused: true,
 }
-const NO_RESEND: QueryPolicy = { ...POLICY, resendWhenAbsent: false }
+const NO_RESEND: QueryPolicy = { ...POLICY, duplicatesRefused: false }
 const exchange = { note: 'as received' }
 
 const given = (state: State, fields: Partial<Payout> = {}): Payout =>

@@ -1,22 +1,26 @@
 import type { Instant } from '../instant.ts'
 import type { Payout } from './payout.ts'
 
+/** The promises of a gateway, from its dialect, on which payoutd sends a payout again. */
+export type GatewayPromises = {
+  /** It never pays one order number twice. */
+  duplicatesRefused: boolean
+  /** The retCodes of apply answers that mean that this attempt is not paid. */
+  notPaidCodes: readonly string[]
+}
+
 /** When to ask again, and what may be concluded. From the merchant's dialect. */
-export type QueryPolicy = {
+export type QueryPolicy = GatewayPromises & {
   /** The waits before queries about an accepted or unknown payout, in ms: at least one; the last repeats for ever. */
   queryAfterMs: readonly number[]
   /** How long, in ms, after a result became unknown a "not found" begins to count. */
   graceMs: number
   /** How many counted "not found" in a row confirm absence. */
   confirmations: number
-  /** An order that is confirmed absent may be sent again under its number: the gateway refuses duplicates. */
-  resendWhenAbsent: boolean
-  /** The retCodes of apply answers that mean that the attempt is not paid. */
-  notPaidCodes: readonly string[]
 }
 
 /** Of a gateway none of whose promises counts. */
-export const PROMISES_NOTHING = { resendWhenAbsent: false, notPaidCodes: [] } as const
+export const PROMISES_NOTHING: GatewayPromises = { duplicatesRefused: false, notPaidCodes: [] }
 
 /** For a merchant that this process cannot ask about: only time changes what is open. A process that has the merchant asks at once. */
 export const NOBODY_TO_ASK: QueryPolicy = {

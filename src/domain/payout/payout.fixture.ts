@@ -8,7 +8,7 @@ export const QUERY_POLICY: QueryPolicy = {
   graceMs: 0,
   confirmations: 1,
   notPaidCodes: ['LIMIT', 'LATER', 'TOO_FAST'],
-  resendWhenAbsent: false,
+  duplicatesRefused: false,
 }
 
 /** A payout that was sent once, with no other facts than `fields`. */

@@ -60,7 +60,7 @@ function confirmedAbsent(
   const { state, reason, refusal, agentpayOrderId, orderShown } = payout
   const toPerson = (why: string) => become(payout, 'review', { reason: why, refusal })
   if (state !== 'unknown' || agentpayOrderId !== null || orderShown) return toPerson(NOT_FOUND)
-  if (!queryPolicy.resendWhenAbsent && !isConfirming) return toPerson('proved-absent')
+  if (!queryPolicy.duplicatesRefused && !isConfirming) return toPerson('proved-absent')
   if (reason === LATER)
     return afterUnpaid(payout, { reason: lastCode(payout) ?? LATER, turnedAway: true }, now)
   if (refusal === null) return queueAgain(payout, { reason: 'proved-absent', ready: true, ...DOUBT })

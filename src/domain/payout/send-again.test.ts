@@ -18,7 +18,7 @@ const POLICY: QueryPolicy = {
   queryAfterMs: [3_000],
   graceMs: 5_000,
   notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT', 'GONE_FROM_THE_LIST'],
-  resendWhenAbsent: true,
+  duplicatesRefused: true,
 }
 const exchange = {}
 const REFUSES = { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT'] }

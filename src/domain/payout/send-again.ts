@@ -1,15 +1,8 @@
 import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
+import type { GatewayPromises } from './next-query.ts'
 import type { Payout } from './payout.ts'
 import type { PayoutFields } from './transition.ts'
-
-/** The promises of a gateway, from its dialect, on which payoutd sends a payout again. */
-export type GatewayPromises = {
-  /** It never pays one order number twice. */
-  duplicatesRefused: boolean
-  /** The retCodes of apply answers that mean that this attempt is not paid. */
-  notPaidCodes: readonly string[]
-}
 
 /** The fields that decide whether a waiting payout may be sent again. */
 export type SentAgain = Pick<Payout, 'doubted' | 'absenceConfirmed' | 'unpaidCodes'>

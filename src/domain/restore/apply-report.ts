@@ -76,11 +76,11 @@ function applyReport(
   const after = 'change' in settled ? settled.change.after : attempted
   const failed = 'change' in settled && !('anomaly' in settled) && report.status === 'failed'
   const isLeft = isEnd(after.state) || after.state === 'review'
-  if (isLeft || (!waits(after) && !(failed && !queryPolicy.resendWhenAbsent)))
+  if (isLeft || (!waits(after) && !(failed && !queryPolicy.duplicatesRefused)))
     return { decisions, after, sent }
   const refusal = report.errorMessage ?? 'failed'
   const moved =
-    failed && queryPolicy.resendWhenAbsent
+    failed && queryPolicy.duplicatesRefused
       ? become(after, 'processing', { refusal, dueAt: nextQueryAt(0, queryPolicy, now) })
       : become(after, 'review', { reason: failed ? 'failed-in-doubt' : 'recovered' })
   decisions.push(change(after, moved, 'OPERATOR', { note }))
@@ -102,7 +102,7 @@ export function applyAbsenceAfterRestore(
   if (isEnd(payout.state)) return { nothing: true }
   const doubted = { ...payout, ...lost, ...DOUBT }
   if (payout.state === 'review') return change(payout, lost ? doubted : payout, 'QUERY', exchange)
-  if (doubted.accountId === null || !queryPolicy.resendWhenAbsent)
+  if (doubted.accountId === null || !queryPolicy.duplicatesRefused)
     return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
   const version = waits(payout) ? payout.version + 1 : payout.version
   return change(payout, { ...doubted, version }, 'QUERY', exchange)

@@ -9,7 +9,7 @@ import { loadDialect } from './dialect-file.ts'
 test('the default dialect relies on nothing that the contract does not promise', () => {
   const dialect = loadDialect('default')
   assert.equal(dialect.duplicateApply, 'unknown')
-  assert.equal(queryPolicyOf(dialect).resendWhenAbsent, false)
+  assert.equal(queryPolicyOf(dialect).duplicatesRefused, false)
   assert.equal(queryPolicyOf(dialect).graceMs, 600_000)
   assert.equal(dialect.sign.failures, true)
   const tables = Object.values(dialect.retCodes)
@@ -47,7 +47,7 @@ test('the sandbox refuses duplicates, so absence may be confirmed sooner and the
       ],
       ...['CURRENCY_INVALID', 'ORDER_NO_INVALID', 'EXTRA_INVALID'],
     ],
-    resendWhenAbsent: true,
+    duplicatesRefused: true,
   })
   assert.equal(dialect.leaseMs, 15_000)
   assert.deepEqual(dialect.sign, loadDialect('default').sign)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { QueryPolicy } from '../../domain/payout/next-query.ts'
-import type { GatewayPromises } from '../../domain/payout/send-again.ts'
+import type { GatewayPromises, QueryPolicy } from '../../domain/payout/next-query.ts'
 
 /** The building blocks of settings. Each message follows the name of the setting and tells people what it must be. */
 const settings = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -152,22 +151,18 @@ export type Dialect = z.output<typeof dialectSchema>
 export const longestSendMs = ({ connect, headers, body }: Dialect['sendTimeoutMs']): number =>
   connect + headers + 2 * body + 2_000
 
-/** A refused order is not paid either. */
-const notPaidCodes = ({ apply }: Dialect['retCodes']): string[] => [...apply.retryLater, ...apply.refused]
-
-/** When to ask again about a payout, in the domain's terms. */
-export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply, retCodes }: Dialect): QueryPolicy => ({
-  queryAfterMs,
-  graceMs: absence.graceMs,
-  confirmations: absence.confirmations,
-  resendWhenAbsent: duplicateApply === 'refused',
-  notPaidCodes: notPaidCodes(retCodes),
+/** The gateway's promises about payouts. A refused order is not paid either. */
+export const promisesOf = ({ duplicateApply, retCodes: { apply } }: Dialect): GatewayPromises => ({
+  duplicatesRefused: duplicateApply === 'refused',
+  notPaidCodes: [...apply.retryLater, ...apply.refused],
 })
 
-/** The gateway's promises about payouts. */
-export const promisesOf = ({ duplicateApply, retCodes }: Dialect): GatewayPromises => ({
-  duplicatesRefused: duplicateApply === 'refused',
-  notPaidCodes: notPaidCodes(retCodes),
+/** When to ask again about a payout, in the domain's terms. */
+export const queryPolicyOf = (dialect: Dialect): QueryPolicy => ({
+  queryAfterMs: dialect.queryAfterMs,
+  graceMs: dialect.absence.graceMs,
+  confirmations: dialect.absence.confirmations,
+  ...promisesOf(dialect),
 })
 
 function isTimeZone(zone: string): boolean {

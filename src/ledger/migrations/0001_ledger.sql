@@ -235,7 +235,7 @@ create table reversals (
 -- What finds an earlier payout of the same: each table has one way to a row (docs/decisions/0005).
 create table payments (
   merchant_id text not null,
-  beneficiary_hash bytea not null,        -- of the bank details
+  payee_hash bytea not null,              -- of the bank details
   amount bigint not null,
   pays_at timestamptz not null,           -- from when on it may be sent: its notBefore, or when it was accepted
   -- Whatever pays the same and was to be paid before this had ended when this row was written: a later payment of the same need look
@@ -243,10 +243,10 @@ create table payments (
   open_from timestamptz,
   batch text not null,                    -- a payout without a batch is a batch of its own
   payout_id text not null,
-  primary key (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
+  primary key (merchant_id, payee_hash, amount, batch, pays_at, payout_id)
 );
 -- What pays the same in a pay period, however many there are in others.
-create index payments_by_time on payments (merchant_id, beneficiary_hash, amount, pays_at, batch, payout_id);
+create index payments_by_time on payments (merchant_id, payee_hash, amount, pays_at, batch, payout_id);
 create index payments_of_payout on payments (merchant_id, payout_id);
 
 -- To which bank details a beneficiary was to be paid, where the command names him by an id.
@@ -263,12 +263,12 @@ create table beneficiary_payments (
 -- may have passed over them, so a later payment of the same is always compared with them.
 create table reopened_payments (
   merchant_id text not null,
-  beneficiary_hash bytea not null,
+  payee_hash bytea not null,
   amount bigint not null,
   pays_at timestamptz not null,
   batch text not null,
   payout_id text not null,
-  primary key (merchant_id, beneficiary_hash, amount, pays_at, batch, payout_id)
+  primary key (merchant_id, payee_hash, amount, pays_at, batch, payout_id)
 );
 
 -- Why a payout was held for a person. A row for each reason; it stays when the payout is released.
@@ -428,7 +428,7 @@ create index lost_callbacks_due on lost_callbacks (kind, merchant_id, ask_at);
 -- Triggers, so that no writer of a state, an anomaly or a question can forget it.
 create function keep_reopened(of_merchant text, of_payout text) returns void language sql as $$
   insert into reopened_payments
-  select merchant_id, beneficiary_hash, amount, pays_at, batch, payout_id from payments
+  select merchant_id, payee_hash, amount, pays_at, batch, payout_id from payments
   where merchant_id = of_merchant and payout_id = of_payout
   on conflict do nothing
 $$;
@@ -461,7 +461,6 @@ create table intake_offsets (
   next_offset bigint not null,
   log_id text,                            -- which log it counts in: the id that Kafka gave the topic; null: not known
   -- Under which leader's epoch the command before an offset was written, by which Kafka tells whether it has lost that since.
-  leader_epoch_at bigint,
   leader_epoch integer,
   -- Where it stood when it was last begun at an earlier offset or in another log, because Kafka had lost a part of it or the topic
   -- was made again: whoever had read it up to there knows that the ledger has forgotten nothing.

@@ -5,7 +5,7 @@ import { saidOtherwise } from './said-otherwise.ts'
 /*
  * Which payments are the same payment again: the same amount to the same beneficiary. Intake asks this about a new payout, a
  * release about a held one. `asked`, the payout asked about, has its merchant_id, payout_id, amount, batch, file and row_number,
- * the hashes payee_hash and beneficiary_hash, its pay periods (period_from, period_to, asked_from, asked_to), and look_from: when
+ * the payee_hash, its pay periods (period_from, period_to, asked_from, asked_to), and look_from: when
  * payments begin that may count although they are of an earlier period.
  */
 
@@ -43,10 +43,10 @@ const inAskedPeriod = (time: string) => `(${time} >= asked.asked_from and ${time
 /**
  * For a row `e` of payments: it pays the same in a batch other than that of the payout asked about. A payment counts in the
  * period that it was requested for and in the one in which it was sent; while it is open, in all from the first of them to the
- * present one. In older rows, a payment without a batch has its payoutId as batch.
+ * present one.
  */
 export const repeated: Fragment = {
-  fragment: `(e.batch <> asked.batch or e.batch = e.payout_id and ${payoutOf('p.batch_id is null')}) and ${payoutOf(`case
+  fragment: `e.batch <> asked.batch and ${payoutOf(`case
     when ${isOutOfTheWay} then false
     when ${inOwnPeriod('e.pays_at')} or coalesce(${inAskedPeriod('e.pays_at')}, false) then true
     when e.pays_at >= asked.period_to or asked.period_from > now() then false
@@ -55,25 +55,12 @@ export const repeated: Fragment = {
   end`)}`,
 }
 
-/** The first `most` payments with this hash, by when they pay or by their batch. */
-const paidTo = (table: string, hash: string, which: string, order: string, most: number) => `(
-      select e.payout_id, e.batch, e.pays_at from ${table} e
-      where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
-        and e.amount = asked.amount and ${which}
-      order by ${order} limit ${most}
-    )`
-
-/**
- * The first `most` payments of the same amount to the same bank details, by when they pay or by their batch. Older payments
- * have the hash of the details as they were written.
- */
+/** The first `most` payments of the same amount to the same bank details, by when they pay or by their batch. */
 export const same = (which: string, order: string, most = MOST_COMPARED, table = 'payments'): Fragment => ({
   fragment: `(
-    select e.* from (
-      ${paidTo(table, 'asked.payee_hash', which, order, most)}
-      union all
-      ${paidTo(table, 'asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order, most)}
-    ) e
+    select e.payout_id, e.batch, e.pays_at from ${table} e
+    where e.merchant_id = asked.merchant_id and e.payee_hash = asked.payee_hash
+      and e.amount = asked.amount and ${which}
     order by ${order} limit ${most}
   )`,
 })

@@ -67,7 +67,7 @@ describe('a payout that was published as held for a person is held again by a le
       const published = await lost.lose()
       await lost.read('p')
       await lost[since]()
-      await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })
+      await lost.recover([...published, ...(await lost.published())], ABSENT, { duplicatesRefused: true })
       assert.deepEqual([await wave(lost), await now(lost)], [[], [`p ${state} duplicate`]])
     })
 

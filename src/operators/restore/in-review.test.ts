@@ -16,7 +16,7 @@ import { decided } from '../operations.fixture.ts'
 import { recallAnomalies } from './anomalies.ts'
 
 /** Duplicates are refused, so that what is not there may be sent again. */
-const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const mchOrderNo = orderNumber('acme', 'p', 1)
 const REPORT: OrderReport = {
   ...{ mchOrderNo, agentpayOrderId: 'AP1', status: 'success', amount: paise(50_000_00n), fee: null },
@@ -46,7 +46,7 @@ async function recovered(lost: LostLedger, since?: () => Promise<unknown>) {
   await since?.()
   const published = [...one, ...(await lost.published())]
   await lost.recover(published, ABSENT, {
-    resendWhenAbsent: true,
+    duplicatesRefused: true,
     listed: async () => void (await recallAnomalies(['acme'], lost.topics(published))),
   })
   const [payout] = await payoutsOf(lost.ledger)

@@ -16,7 +16,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
 
-const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const LATER: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'LATER', message: '' },
   ...{ balanceShort: false, exchange: {} },
@@ -198,7 +198,7 @@ test('a payout that was published as to be cancelled is not sent once more, thou
       return DECISIONS.whileFenced(DECISIONS.recordAbsence(payout, {}, asked, POLICY, now), POLICY, now)
     })
   assert.deepEqual(await lost.now(), ['queued 4 1'])
-  await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })
+  await lost.recover([...published, ...(await lost.published())], ABSENT, { duplicatesRefused: true })
   assert.deepEqual(await lost.wave(), [])
   assert.notEqual((await lost.db.run(requested, {}))[0]?.cancelRequest, null)
 })

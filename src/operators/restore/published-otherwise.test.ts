@@ -22,7 +22,7 @@ import { reversePayout } from '../reversal.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen } from './restore.ts'
 
-const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 

@@ -28,7 +28,7 @@ import type { AskedAccount } from './accounts.ts'
 import { readBackPublished } from './read-back-published.ts'
 import { fence, listOpen, lowerAfterRestore, queryOpen } from './restore.ts'
 
-const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 
@@ -206,12 +206,12 @@ const ENDS: [
 ]
 
 describe('an end that was published and lost stays the end: nobody receives another one, and nothing is sent', () => {
-  for (const resendWhenAbsent of [true, false]) {
+  for (const duplicatesRefused of [true, false]) {
     for (const [name, end, state] of ENDS) {
-      test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+      test(`${name}${duplicatesRefused ? '' : ', where duplicates may be paid'}`, async (t) => {
         const lost = await world(t)
         await end(lost)
-        await lost.recover(await lost.restore(), { ...POLICY, resendWhenAbsent })
+        await lost.recover(await lost.restore(), { ...POLICY, duplicatesRefused })
         assert.deepEqual(await lost.now(), state)
         assert.deepEqual(await lost.wave(), [])
         assert.deepEqual(await lost.published(), [])
@@ -223,14 +223,14 @@ describe('an end that was published and lost stays the end: nobody receives anot
 })
 
 describe('an end that was published only as a result is the end as well, and is published as an event', () => {
-  for (const resendWhenAbsent of [true, false]) {
+  for (const duplicatesRefused of [true, false]) {
     for (const [name, end, state] of ENDS) {
-      test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+      test(`${name}${duplicatesRefused ? '' : ', where duplicates may be paid'}`, async (t) => {
         const lost = await world(t)
         await end(lost)
         const results = (await lost.restore()).filter(({ topic }) => topic.endsWith('results'))
         assert.equal(results.length, 1)
-        await lost.recover(results, { ...POLICY, resendWhenAbsent })
+        await lost.recover(results, { ...POLICY, duplicatesRefused })
         assert.deepEqual(await lost.now(), state)
         assert.deepEqual(await lost.wave(), [])
         assert.deepEqual(await lost.published(), [`PayoutEvent v${state.version}`])
@@ -373,7 +373,7 @@ test('if Kafka no longer has part of its story, versions continue above the high
   const published = await lost.restore()
   await lost.recover(
     [...published.filter(({ key }) => key !== 'acme:p'), published.at(-1) ?? assert.fail()],
-    { ...POLICY, resendWhenAbsent: false },
+    { ...POLICY, duplicatesRefused: false },
   )
   assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
 })
@@ -433,8 +433,8 @@ test('a payout that was sent again, and of whose lost attempt an end was publish
 })
 
 describe('a review from which a person had sent the payout again is published again, with what the gateway reports', () => {
-  for (const resendWhenAbsent of [true, false]) {
-    test(resendWhenAbsent ? 'where duplicates are refused' : 'where duplicates may be paid', async (t) => {
+  for (const duplicatesRefused of [true, false]) {
+    test(duplicatesRefused ? 'where duplicates are refused' : 'where duplicates may be paid', async (t) => {
       const lost = await world(t)
       const review = async () => {
         await lost.step(submit)
@@ -449,7 +449,7 @@ describe('a review from which a person had sent the payout again is published ag
       const published = await lost.restore()
       await review()
       await lost.db.run(forgetMessages, {})
-      await lost.recover(published, { ...POLICY, resendWhenAbsent })
+      await lost.recover(published, { ...POLICY, duplicatesRefused })
       assert.deepEqual(await lost.now(), { state: 'review', version: 7, attempt: 3, utr: null })
       assert.deepEqual(await lost.published(), ['PayoutEvent v7'])
       const evidence = await evidenceOf(lost.db, {
@@ -461,8 +461,8 @@ describe('a review from which a person had sent the payout again is published ag
 })
 
 describe('a payout that was cancelled while fenced, but published as sent, goes to review', () => {
-  for (const resendWhenAbsent of [true, false]) {
-    test(`and the recovery ends${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+  for (const duplicatesRefused of [true, false]) {
+    test(`and the recovery ends${duplicatesRefused ? '' : ', where duplicates may be paid'}`, async (t) => {
       const lost = await world(t)
       for (const _ of [1, 2]) {
         await lost.step(submit)
@@ -471,7 +471,7 @@ describe('a payout that was cancelled while fenced, but published as sent, goes 
       const published = await lost.restore()
       await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
-      await lost.recover(published, { ...POLICY, resendWhenAbsent })
+      await lost.recover(published, { ...POLICY, duplicatesRefused })
       const { state, attempt } = (await lost.now()) ?? {}
       assert.deepEqual([state, attempt], ['review', 2])
       assert.deepEqual(await lost.wave(), [])

@@ -43,7 +43,7 @@ import { fence, findFence, listOpen, lowerAfterRestore, queryOpen, untilGraceIsO
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
-const POLICY = { ...QUERY_POLICY, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const attempts = sql<object, { payoutId: string; attempt: number; owner: string }>`
   select payout_id, attempt, owner from attempts order by payout_id, attempt`
@@ -327,7 +327,7 @@ describe('"not found"', () => {
         ['waits', 1, 0],
       ],
     )
-    await recover({ queryPolicy: { ...POLICY, resendWhenAbsent: false } })
+    await recover({ queryPolicy: { ...POLICY, duplicatesRefused: false } })
     assert.deepEqual((await states()).slice(1), [
       ['sent', 'review', 'proved-absent', 1],
       ['waits', 'queued', null, 0],

@@ -239,7 +239,7 @@ test('no promise resends a payout that was published as under way at the gateway
   await lost.send()
   const published = await lost.lose()
   await lost.read()
-  await lost.recover(published, ABSENT, { resendWhenAbsent: true })
+  await lost.recover(published, ABSENT, { duplicatesRefused: true })
   const sent = (await lost.wave()).map(({ payoutId }) => payoutId)
   assert.deepEqual([await lost.now(), sent], [['review 4 1'], []])
 })

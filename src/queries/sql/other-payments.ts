@@ -40,14 +40,14 @@ type FoundBeside = { payoutId: string; thereMayBeMore: boolean } & (FoundPayment
  */
 export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted[] }, FoundBeside>`
   with asked as materialized (
-    select own.*, own.beneficiary_hash as payee_hash, c.file, c.row_number,
+    select own.*, c.file, c.row_number,
       to_timestamp(wanted.period_from / 1000) as period_from, to_timestamp(wanted.period_to / 1000) as period_to,
       null::timestamptz as asked_from, null::timestamptz as asked_to,
       case when to_timestamp(wanted.period_from / 1000) < own.open_from then '-infinity'
         else coalesce(own.open_from, '-infinity') end as look_from
     from ${{ rows: 'wanted', columns: { payoutId: 'text', periodFrom: 'float8', periodTo: 'float8' } }} wanted
     cross join lateral (
-      select merchant_id, payout_id, beneficiary_hash, amount, batch, open_from from payments
+      select merchant_id, payout_id, payee_hash, amount, batch, open_from from payments
       where payments.merchant_id = ${'merchantId'} and payments.payout_id = wanted.payout_id
       order by pays_at desc limit 1
     ) own

@@ -29,7 +29,7 @@ import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
 import { balanceWatermark, lockFunds, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
-  ['acme', { ...QUERY_POLICY, graceMs: 1_000, resendWhenAbsent: true }],
+  ['acme', { ...QUERY_POLICY, graceMs: 1_000, duplicatesRefused: true }],
 ])
 const exchange = {}
 const acceptedAs = (id: string): ApplyAnswer => ({

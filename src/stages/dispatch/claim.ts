@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
+import type { GatewayPromises } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import { become } from '../../domain/payout/transition.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
 import { changedAt, type Ledger, storeDecisions } from '../../ledger/ledger.ts'

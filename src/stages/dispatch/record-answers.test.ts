@@ -22,7 +22,7 @@ const tooFast: ApplyAnswer = {
   ...{ kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
 }
 const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
-const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, duplicatesRefused: true }
 
 const endCircuit = sql<object>`update merchants set circuit_open_until = now()`
 

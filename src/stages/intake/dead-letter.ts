@@ -99,9 +99,7 @@ export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys
   return { kind: 'original', key: bytes(key), value: bytes(value), headers: mapValues(headers, headerValues) }
 }
 
-/** Older dead letters have only the first value, as text. */
-const headerValues = (kept: string | string[]): Buffer[] =>
-  Array.isArray(kept) ? kept.map((value) => Buffer.from(value, 'base64')) : [Buffer.from(kept)]
+const headerValues = (kept: string[]): Buffer[] => kept.map((value) => Buffer.from(value, 'base64'))
 
 const mapValues = <From, To>(given: Record<string, From>, map: (value: From) => To): Record<string, To> =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [name, map(value)]))

@@ -3,7 +3,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { deadLetterContext } from '../../ledger/encryption-contexts.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { topicNames } from '../../messages/topics.ts'
@@ -16,9 +15,9 @@ import { Metrics } from '../../platform/metrics.ts'
 import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Heartbeats } from '../../platform/running/heartbeats.ts'
-import { type SealingKeys, seal, sealingKey } from '../../platform/seal.ts'
+import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
 import { Relay } from '../relay/relay.ts'
-import { type Original, openDeadLetter } from './dead-letter.ts'
+import type { Original } from './dead-letter.ts'
 import {
   type DeadLetter,
   openLetter,
@@ -162,21 +161,6 @@ test('a replay publishes headers that came twice, or are not text, as they came'
   await replay([{ letter, original }], who, { db: ledger.db, topics: ledger.topics, publish })
   const [again] = await published(ledger.topics.commands)
   assert.deepEqual({ ...again?.headers }, headers)
-})
-
-test('an older dead letter, with one text for each header, opens as well', () => {
-  const keys = { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }
-  const sealed = seal(
-    Buffer.from('{"key":null,"value":null,"headers":{"traceparent":"as it came"}}'),
-    deadLetterContext('commands:0:1'),
-    keys,
-  )
-  assert.deepEqual(openDeadLetter(sealed, 'commands:0:1', keys), {
-    kind: 'original',
-    key: null,
-    value: null,
-    headers: { traceparent: [Buffer.from('as it came')] },
-  })
 })
 
 test('a dead letter that the relay published twice counts once', async (t) => {

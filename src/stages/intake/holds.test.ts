@@ -4,7 +4,6 @@ import { brokenVersions, oneWaits, payoutsOf } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../../domain/commands/command.ts'
 import type { Fault } from '../../domain/fault.ts'
-import { beneficiaryHash } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { fence } from '../../operators/restore/restore.ts'
@@ -16,8 +15,6 @@ import { declareBatches } from './sql/batches.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
-const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
-const inBatchOfItsName = sql<object>`update payments set batch = payout_id`
 const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
   select payout_id, due_at, deadline from payouts order by payout_id`
 
@@ -131,16 +128,6 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
-  test('is held if the earlier one was stored by its account as written, as payoutd used to do', async (t) => {
-    const { ledger, config, take, reasons } = await holding(t)
-    const padded = asha('padded', { accountNo: '00000030123456789' })
-    await take(padded)
-    const asWritten = beneficiaryHash(padded, config.fingerprintKey)
-    await ledger.db.run(keptAsWritten, { asWritten })
-    await take({ ...padded, payoutId: 'again', batchId: 'november-2' })
-    assert.deepEqual(await reasons(), { again: 'duplicate', padded: 'queued' })
-  })
-
   test('that is the same row of the same file under another reference is held', async (t) => {
     const { take, reasons } = await holding(t)
     const fileHash = 'ab'.repeat(32)
@@ -215,16 +202,13 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate', 'p-3': 'duplicate' })
   })
 
-  test('in a batch named like an earlier payout without a batch is held, also if that is in the older form', async (t) => {
-    for (const before of [false, true]) {
-      const { ledger, take, reasons, holds } = await holding(t)
-      await take(asha('salary-1', { batchId: null }))
-      if (before) await ledger.db.run(inBatchOfItsName, {})
-      await take(asha('again', { batchId: 'salary-1' }))
-      assert.equal((await reasons()).again, 'duplicate')
-      const [held] = await holds()
-      assert.deepEqual([held?.earlierPayoutId, held?.earlierBatchId], ['salary-1', null])
-    }
+  test('in a batch named like an earlier payout without a batch is held', async (t) => {
+    const { take, reasons, holds } = await holding(t)
+    await take(asha('salary-1', { batchId: null }))
+    await take(asha('again', { batchId: 'salary-1' }))
+    assert.equal((await reasons()).again, 'duplicate')
+    const [held] = await holds()
+    assert.deepEqual([held?.earlierPayoutId, held?.earlierBatchId], ['salary-1', null])
   })
 
   test('is held after one that broke a rule while its merchant was fenced, and was paid', async (t) => {

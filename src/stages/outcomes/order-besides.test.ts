@@ -27,7 +27,7 @@ import { claim } from '../dispatch/claim.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
 import { applyEvidenceBatch } from './outcomes.ts'
 
-const POLICY = { ...QUERY_POLICY, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, duplicatesRefused: true }
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 const WHO = { by: 'asha', reason: 'the bank says so' }
 const HERE = 'here'

@@ -45,7 +45,7 @@ import {
 } from './outcomes.ts'
 import { payoutPoller } from './payout-poller.ts'
 
-const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, duplicatesRefused: true }
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
 const exchange = {}
 /** The outcome of an apply that the gateway accepted. */

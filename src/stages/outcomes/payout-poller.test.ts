@@ -14,7 +14,7 @@ import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payout-poller.ts'
 
-const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, duplicatesRefused: true }
 const HANGING = 200
 
 /** Makes every payout unknown and due for a query; those of acme have waited longest. */

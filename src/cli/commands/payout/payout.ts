@@ -8,7 +8,7 @@ import type { Database } from '../../../platform/postgres/postgres.ts'
 import { systemClock } from '../../../platform/running/clock.ts'
 import { batchTotals, batchTotalsText } from '../../../queries/batch-totals.ts'
 import { payoutsInStates } from '../../../queries/list-payouts.ts'
-import { NO_OTHER_PAYMENTS, type OtherPayments, otherPayments } from '../../../queries/other-payments.ts'
+import { NO_OTHER_PAYMENTS, type OtherPayments, otherPaymentsOfOne } from '../../../queries/other-payments.ts'
 import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
 import { type Listed, openPayoutsInStates, payoutsOfBatch } from '../../../queries/sql/list.ts'
 import { listText } from '../../../views/list-text.ts'
@@ -47,9 +47,7 @@ const show = new Command('show')
 /** What else pays the same by now as a payout that waits for a release, or for a person to send it again. */
 async function besides(db: Database, { payout }: PayoutStory, payPeriod: PayPeriod): Promise<OtherPayments> {
   if (!awaitsRelease(payout) && payout.state !== 'review') return NO_OTHER_PAYMENTS
-  const { merchantId, payoutId } = payout
-  const others = await otherPayments(db, { merchantId, payoutIds: [payoutId] }, payPeriod, systemClock.now())
-  return others.get(payoutId) ?? NO_OTHER_PAYMENTS
+  return otherPaymentsOfOne(db, payout, payPeriod, systemClock.now())
 }
 
 const list = new Command('list')

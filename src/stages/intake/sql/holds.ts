@@ -129,14 +129,14 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
     from (
       select *, least(last_from, coalesce(
         (select e.open_from from payments e
-         where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.payee_hash and e.amount = asked.amount
+         where e.merchant_id = asked.merchant_id and e.payee_hash = asked.payee_hash and e.amount = asked.amount
            and e.pays_at < asked.period_to
          order by e.pays_at desc limit 1),
         ${firstOpenFrom})) as open_from
       from given asked
     ) asked
   ), kept as (
-    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id, open_from)
+    insert into payments (merchant_id, payee_hash, amount, batch, pays_at, payout_id, open_from)
     select merchant_id, payee_hash, amount, batch, pays_at, payout_id, ${nextOpenFrom} from asked
     union all
     select merchant_id, payee_hash, amount, batch, asked_at, payout_id, null from asked where asked_at is not null

@@ -1,16 +1,13 @@
 import type { Standing } from '../../../platform/kafka/offsets.ts'
-import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
 
 type PartitionKey = { topic: string; partition: number }
 
 /** `left…`: the position before the partition was begun elsewhere because Kafka had lost records; null: it never was. */
 export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string | null }
 
-/** The epoch counts only if it was stored with this offset: older code moves the offset on without it. */
-const epoch: Fragment = { fragment: 'case when leader_epoch_at = next_offset then leader_epoch end as epoch' }
-
 export const standing = sql<PartitionKey, Stands>`
-  select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
+  select next_offset as offset, log_id, left_offset, left_log_id, leader_epoch as epoch from intake_offsets
   where topic = ${'topic'} and partition = ${'partition'}`
 
 /**
@@ -18,7 +15,8 @@ export const standing = sql<PartitionKey, Stands>`
  * records stored already.
  */
 export const lockStanding = sql<{ partitions: readonly PartitionKey[] }, PartitionKey & Stands>`
-  select topic, partition, next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
+  select topic, partition, next_offset as offset, log_id, left_offset, left_log_id, leader_epoch as epoch
+  from intake_offsets
   where (topic, partition) in (
     select topic, partition from ${{ rows: 'partitions', columns: { topic: 'text', partition: 'int' } }} p
   )
@@ -29,7 +27,7 @@ type Moved = PartitionKey & { nextOffset: bigint; epoch: number | null }
 
 export const moveOffset = sql<{ moved: readonly Moved[] }>`
   update intake_offsets
-  set next_offset = moved.next_offset, leader_epoch = moved.epoch, leader_epoch_at = moved.next_offset
+  set next_offset = moved.next_offset, leader_epoch = moved.epoch
   from ${{
     rows: 'moved',
     columns: { topic: 'text', partition: 'int', nextOffset: 'bigint', epoch: 'int' },
