@@ -3,6 +3,9 @@ import { readVouched } from '../gateway/callbacks/callback.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { askAtAccounts } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
+import { every } from '../platform/postgres/pages.ts'
+import { signing } from '../platform/postgres/postgres.ts'
+import { Rounds } from '../platform/postgres/rounds.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
 import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
 import { payoutPoller } from '../stages/outcomes/payout-poller.ts'
@@ -15,6 +18,9 @@ import { startPayinOutcomes } from './start-payins.ts'
  * callbacks.
  */
 const MOST_CALLBACK_CONNECTIONS = 2_400
+
+/** Others may put payouts in review that this process can ask about. */
+const ASK_AT_ACCOUNTS_EVERY_MS = 24 * 3_600_000
 
 export async function startOutcomes(shared: Shared): Promise<string> {
   const { config, safeguards, ledger, queryPolicies, gateways, metrics, lifecycle, clock, processId, log } =
@@ -61,10 +67,6 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   const lag = new LagReport({ endpoint, db: ledger.db, processId, log })
   lifecycle.loop('callback lag', () => lag.turn())
 
-  const accounts = [...gateways].flatMap(([merchantId, all]) =>
-    all.map(({ accountId }) => ({ merchantId, accountId })),
-  )
-  await ledger.db.run(askAtAccounts, { accounts })
   const poller = payoutPoller({
     ...outcomeDeps,
     queriers: new Map([...gateways].map(([merchantId, accounts]) => [merchantId, payoutQueriers(accounts)])),
@@ -74,6 +76,27 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   lifecycle.own('queries', () => poller.drain())
   lifecycle.loop('poller', () => poller.turn())
   lifecycle.loop('lost callbacks', (sign) => poller.queryLost(sign))
+  const rounds = new Rounds<{ merchantId: string; accountIds: string[] }>()
+  const accounts = [...gateways].map(([merchantId, all]) => ({
+    merchantId,
+    accountIds: all.map(({ accountId }) => accountId),
+  }))
+  lifecycle.loop('accounts that are back', async (sign) => {
+    const db = signing(sign, ledger.db)
+    let waitMs = ASK_AT_ACCOUNTS_EVERY_MS
+    await rounds.go(
+      accounts,
+      (of) => every((page) => db.run(askAtAccounts, { ...of, ...page })),
+      ({ merchantId }, err) => {
+        log.error(
+          { err, merchantId },
+          'cannot look now for payouts whose account is back, will look again in a minute',
+        )
+        waitMs = 60_000
+      },
+    )
+    return waitMs
+  })
   return url
 }
 

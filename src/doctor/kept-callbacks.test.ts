@@ -39,7 +39,7 @@ test('orders with a lost callback cause a warning until payoutd has asked the ga
     [finding?.state, finding?.what],
     [
       'warning',
-      'payoutd could not keep callbacks, dropped them, or doubts them, for 1 order of merchant acme, whose state the gateway has not reported yet; ' +
+      'payoutd could not keep callbacks, dropped them, doubts them, or lacked the account to ask, for 1 order of merchant acme, whose state the gateway has not reported yet; ' +
         '2 orders of merchant bolt, which is not in the settings',
     ],
   )

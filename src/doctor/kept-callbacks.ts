@@ -43,7 +43,7 @@ function checkLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>)
   })
   const isKnown = lost.every(({ merchantId }) => known.has(merchantId))
   return warning(
-    `payoutd could not keep callbacks, dropped them, or doubts them, for ${sentences.join('; ')}`,
+    `payoutd could not keep callbacks, dropped them, doubts them, or lacked the account to ask, for ${sentences.join('; ')}`,
     (isKnown
       ? 'keep payoutd serve running, with the accounts of these orders in the settings'
       : 'put the merchant back into the settings, with the accounts of its orders in formerAccounts, and start payoutd serve') +

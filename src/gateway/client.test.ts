@@ -228,6 +228,28 @@ test('an answer to an apply or a creation with the number of another order shows
   assert.equal(merged.kind === 'unknown' && merged.reason, 'other-order', 'though it names this order')
 })
 
+test('a failure that names another order is no answer about this one, and shows that answers are mixed up', async (t) => {
+  for (const ask of [
+    (client: GatewayClient) => client.apply(ORDER, free),
+    (client: GatewayClient) => client.query({ mchOrderNo: 'P1' }),
+    (client: GatewayClient) => client.balance(),
+    (client: GatewayClient) => client.payinQuery({ mchOrderNo: 'P1' }, { executeNotify: false }),
+  ]) {
+    for (const retCode of ['ORDER_NOT_FOUND', 'TOO_FAST', 'IFSC_INVALID']) {
+      const { client, timesMixedUp } = await clientOf(t, signedJson({ retCode, mchOrderNo: 'P2' }))
+      const heard = await ask(client)
+      assert.equal(heard.kind === 'unknown' && heard.reason, 'other-order')
+      assert.equal(timesMixedUp(), 1)
+    }
+  }
+  const { client, timesMixedUp } = await clientOf(
+    t,
+    signedJson({ retCode: 'ORDER_NOT_FOUND', mchOrderNo: 'P1' }),
+  )
+  assert.equal((await client.query({ mchOrderNo: 'P1' })).kind, 'not-found')
+  assert.equal(timesMixedUp(), 0)
+})
+
 test('an answer that can only be to another kind of question shows that answers are mixed up', async (t) => {
   const balance = '{"retCode":"SUCCESS","busNo":"B1","availableAmount":4}'
   const found = signedJson({

@@ -195,7 +195,7 @@ const GIVEN: Partial<Record<keyof Dialect['paths'], string>> = {
 /** More than there are connections; a process may have a thousand clients. */
 const MOST_GIVEN = 500
 
-/** Tells by its numbers whose answer one is. A failure names no order; the success of a query names both. */
+/** Tells by its numbers whose answer one is. A failure need name no order; the success of a query names both. */
 function ownership(): (
   fields: AnswerFields | null,
   params: Params,
@@ -204,11 +204,11 @@ function ownership(): (
   /** Which order has each number that the gateway gave, by operation. */
   const owners = new Map<string, string>()
   return (fields, params, operation) => {
-    if (fields?.get('retCode') !== 'SUCCESS') return 'perhaps'
-    if (operation === 'balance') return NUMBERS.some((name) => fields.get(name)) ? 'not-ours' : 'perhaps'
-    if (fields.get('availableAmount')) return 'not-ours'
-    const named = NUMBERS.filter((name) => params.get(name) && fields.get(name))
+    if (fields === null) return 'perhaps'
+    const named = NUMBERS.filter((name) => fields.get(name) && (params.get(name) || operation === 'balance'))
     if (named.some((name) => fields.get(name) !== params.get(name))) return 'not-ours'
+    if (fields.get('retCode') !== 'SUCCESS' || operation === 'balance') return 'perhaps'
+    if (fields.get('availableAmount')) return 'not-ours'
     const given = fields.get(GIVEN[operation] ?? '')
     if (!given) return named.length > 0 ? 'ours' : 'perhaps'
     const mchOrderNo = String(params.get('mchOrderNo'))

@@ -136,7 +136,7 @@ test('a process whose loop stands still names the loop and ends with 70', { time
   // Each of these asks the database.
   assert.match(
     last.loop,
-    /^(payin )?poller$|^(kept|lost) (payin )?callbacks$|^callback lag$|^dependencies$|^housekeeping$|^open accounts$/,
+    /^(payin )?poller$|^(kept|lost) (payin )?callbacks$|^callback lag$|^accounts that are back$|^dependencies$|^housekeeping$|^open accounts$/,
   )
   assert.ok(last.ms > 120_000)
   assert.match(last.msg, /^a loop has stopped moving, so this process exits/)

@@ -136,5 +136,5 @@ const neverHeard = ({ merchantId, orderNo, payoutId }: LostCallback): Anomaly =>
     kind: 'lost-callback',
     exchange: null,
   },
-  detail: `a callback about this order was lost, and the gateway said ${MOST_NOT_FOUND} times that it has no such order: nobody knows what the callback said`,
+  detail: `a callback about this order was lost, or nobody could ask about it, and since then the gateway said ${MOST_NOT_FOUND} times that it has no such order`,
 })

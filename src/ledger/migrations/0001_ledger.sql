@@ -64,7 +64,7 @@ create unique index payouts_order on payouts (merchant_id, order_no) where order
 create index payouts_batch on payouts (merchant_id, batch_id, seq) where batch_id is not null;
 create index payouts_ready on payouts (merchant_id, priority desc, seq) where ready;
 create index payouts_in_doubt on payouts (merchant_id) include (amount) where in_doubt;
-create index payouts_in_review on payouts (merchant_id) where in_review;
+create index payouts_in_review on payouts (merchant_id, payout_id) where in_review;
 create index payouts_awaiting_key on payouts (merchant_id, payout_id) where awaits_key;
 create index payouts_awaiting_release on payouts (merchant_id, payout_id) where awaits_release;
 -- What time alone moves: everything that is open at the time that it is due, except that what the gateway is to be asked about only
@@ -83,7 +83,7 @@ create index payouts_open on payouts (merchant_id, payout_id)
 create index payouts_cancel_request on payouts (merchant_id, payout_id)
   where cancel_request is not null and due_at is not null;
 -- Orders that are known to exist at an account, by the time when they were first sent.
-create index payouts_known on payouts (merchant_id, account_id, sent_at)
+create index payouts_known on payouts (merchant_id, account_id, sent_at, attempt)
   where account_id is not null and agentpay_order_id is not null;
 -- A person finds a payout by what the gateway, or a bank, calls it.
 create index payouts_agentpay on payouts (merchant_id, agentpay_order_id) where agentpay_order_id is not null;
@@ -591,7 +591,7 @@ create index payins_to_ask on payins (merchant_id, due_at) where due_at is not n
 create index payins_waiting on payins (merchant_id, state, created_at)
   where state in ('creating', 'unknown', 'open', 'review');
 create index payins_known on payins (merchant_id, account_id, created_at)
-  where account_id is not null and pay_order_id is not null;
+  where account_id is not null and pay_order_id is not null and state in ('open', 'paid', 'failed');
 -- Whose UTR it is: nobody calls two payins paid by one transfer.
 create index payins_utr on payins (upper(utr)) where utr is not null;
 

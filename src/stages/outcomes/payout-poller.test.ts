@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
@@ -33,6 +33,7 @@ const timersOfAcme = sql<object>`
       due_at = now()
   where payout_id in ('scheduled', 'leased', 'expired')`
 
+const sentTo = sql<{ accountId: string }>`update payouts set account_id = ${'accountId'}`
 const scheduled = sql<object>`
   update payouts set state = 'held', reason = 'schedule', ready = false, due_at = now()`
 const refusesToQueue = sql<object>`
@@ -184,4 +185,28 @@ test('while all queries of one merchant hang, timers run and payoutd queries for
     ['queued', 'unknown', 'review'],
   )
   assert.ok(hanging < HANGING, `${hanging} queries of one merchant are under way`)
+})
+
+test('what one process puts in review because it lacks the account, another that has it asks about', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, [command('a')])
+  await ledger.db.run(allUnknown, {})
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
+  await ledger.db.run(sentTo, { accountId: 'former' })
+  const asked: string[] = []
+  const query: PayoutQuerier['query'] = async (orderNo) => {
+    asked.push(orderNo)
+    return { kind: 'unknown', reason: 'timeout', exchange: {} }
+  }
+  const ours = { ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 60_000 }
+  const has = pollerOf(t, ledger, new Map([['acme', [ours, { ...ours, accountId: 'former' }] as const]]))
+  const lacks = pollerOf(t, ledger, new Map([['acme', [ours] as const]]))
+  await eventually('the payout is in review', async () => {
+    await lacks.turn()
+    return (await statesOf(ledger)).a === 'review'
+  })
+  await has.queryLost(() => undefined)
+  const [payout] = await payoutsOf(ledger)
+  await eventually('the other asks about it', async () => asked.length > 0)
+  assert.deepEqual(asked, [payout?.orderNo])
 })

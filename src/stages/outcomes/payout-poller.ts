@@ -4,6 +4,7 @@ import type { Instant } from '../../domain/instant.ts'
 import { NOBODY_TO_ASK } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
+import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
 import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
@@ -68,8 +69,9 @@ const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
   attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
 
 /**
- * payoutd cannot ask about this payout. If the settings in force lack the account, it goes to review at once; a process whose
- * settings are not in force leaves it to the others. If the merchant is not in these settings, it goes to review at its deadline.
+ * payoutd cannot ask about this payout. If the settings in force lack the account, it goes to review at once, and a process that has
+ * the account all the same asks about it; a process whose settings are not in force leaves it to the others. If the merchant is not
+ * in these settings, it goes to review at its deadline.
  */
 async function withoutAccount(
   tx: Transaction,
@@ -80,6 +82,9 @@ async function withoutAccount(
   if (!ours) return { nothing: true }
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
   if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
+  const { merchantId, orderNo } = payout
+  if (orderNo !== null)
+    await tx.run(askAboutOrders, { kind: 'payout', orders: [{ merchantId, orderNo, waitMs: 0 }] })
   const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`
   return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
 }

@@ -10,6 +10,7 @@ import { type Ledger, ledgerOf } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
+import { shareOf } from '../../platform/postgres/shares.ts'
 import { quietPause } from '../../platform/running/quiet.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
 
@@ -249,7 +250,7 @@ export class Poller<
     if (outcome === 'order') presenceCheck.found(settingsHash, order.orderNo)
     if (outcome !== 'no-order') return false
     return presenceCheck.holds(settingsHash, {
-      known: () => knownOrders(ledger.db, order, accountId),
+      known: () => knownOrders(shareOf(ledger.db, order.merchantId), order, accountId),
       finds: async (mchOrderNo) => outcomeOf(await querier.query(mchOrderNo)) === 'order',
     })
   }

@@ -30,16 +30,27 @@ export const askAboutOrders = sql<{ kind: CallbackKind; orders: readonly (LostKe
   on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
 
 /**
- * The same for payouts that wait for a person because the settings had no account of theirs: these accounts are in the settings now,
- * so the gateway can say what became of them.
+ * The same at once for those of the next payouts in review, after a payoutId, that wait for a person because the settings had no
+ * account of theirs: these accounts are in the settings now, so the gateway can say what became of them. `last`: the payoutId to
+ * continue after; null: that was the last page.
  */
-export const askAtAccounts = sql<{ accounts: readonly { merchantId: string; accountId: string }[] }>`
-  insert into lost_callbacks (merchant_id, kind, order_no, ask_at)
-  select p.merchant_id, 'payout', p.order_no, now()
-  from ${{ rows: 'accounts', columns: { merchantId: 'text', accountId: 'text' } }} a
-  join payouts p on p.merchant_id = a.merchant_id and p.account_id = a.account_id
-  where p.in_review and p.reason = 'account-unknown' and p.order_no is not null
-  on conflict do nothing`
+export const askAtAccounts = sql<
+  { merchantId: string; accountIds: string[]; after: string; limit: number },
+  { last: string | null }
+>`
+  with page as materialized (
+    select payout_id, order_no, account_id, reason from payouts
+    where merchant_id = ${'merchantId'} and in_review and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), noted as (
+    insert into lost_callbacks as l (merchant_id, kind, order_no, ask_at)
+    select ${'merchantId'}, 'payout', order_no, now() from page
+    where reason = 'account-unknown' and account_id = any(${'accountIds'}) and order_no is not null
+    order by order_no
+    on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at
+      where l.ask_at > excluded.ask_at and l.not_found_count = 0
+  )
+  select max(payout_id) as last from page`
 
 /** Those of these merchants that have due orders. */
 export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
