@@ -115,14 +115,18 @@ test('open, returned and settled payouts are reported beside those that agree', 
   assert.match(text, /\nall 9 agree\n7 have not ended on either side\n3 that differed now agree\n/)
 })
 
-test('a payout near the border of the period may be in a neighbouring statement, and the report says so', () => {
+test('a payout may be in a neighbouring statement, or in that of another account, and the report says so', () => {
   const missing = { kind: 'not-in-statement', row: null, utr: 'U1', here: '100', there: 'none' } as const
   const differences = [
-    { ...missing, payoutId: 'p1', nearBorder: true },
-    { ...missing, payoutId: 'p2', nearBorder: false },
-  ]
-  const text = textOf({ statement: { lines: 0, amount: ZERO, differences } })
-  assert.match(text, / p1 +₹1\.00 +none, but it may be in a neighbouring statement\n.* p2 +₹1\.00 +none$/)
+    { ...missing, payoutId: 'p1', otherStatement: 'neighbouring' },
+    { ...missing, payoutId: 'p2', otherStatement: null },
+    { ...missing, payoutId: 'p3', otherStatement: 'other-account' },
+  ] as const
+  const text = textOf({ statement: { lines: 0, amount: ZERO, differences: [...differences] } })
+  assert.match(
+    text,
+    / p1 +₹1\.00 +none, but it may be in a neighbouring statement\n.* p2 +₹1\.00 +none\n.* p3 +₹1\.00 +none, it was paid at another account, whose statement should have it$/,
+  )
 })
 
 test('a line of a payout that was paid in another period says when, and to look whether it was paid twice', () => {

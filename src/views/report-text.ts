@@ -144,8 +144,13 @@ function statementLines({ statement }: Report): string[] {
   ]
 }
 
-function statedSides({ kind, here, there, nearBorder }: StatementDifference): [string, string] {
-  if (nearBorder) return [rupees(here), `${there}, but it may be in a neighbouring statement`]
+const OTHER_STATEMENTS = {
+  'other-account': 'it was paid at another account, whose statement should have it',
+  neighbouring: 'but it may be in a neighbouring statement',
+}
+
+function statedSides({ kind, here, there, otherStatement }: StatementDifference): [string, string] {
+  if (otherStatement) return [rupees(here), `${there}, ${OTHER_STATEMENTS[otherStatement]}`]
   if (kind === 'paid-in-other-period')
     return [
       `paid at ${formatTime(Number(here))}, in another period: look whether it was paid twice`,

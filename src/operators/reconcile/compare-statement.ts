@@ -15,8 +15,14 @@ export type StatementLine = {
 export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'> & {
   paidAt: Instant | null
 }
-/** `nearBorder`: it may have been paid within a day of an end of the period, or beyond, so a neighbouring statement may have it. */
-export type PaidPayout = Pick<Payout, 'payoutId' | 'amount' | 'utr'> & { nearBorder: boolean }
+/**
+ * Another statement that may have a payout: that of another gateway account of the merchant, or, of what may have been paid within a
+ * day of an end of the period or beyond, a neighbouring one.
+ */
+type OtherStatement = 'other-account' | 'neighbouring'
+export type PaidPayout = Pick<Payout, 'payoutId' | 'amount' | 'utr'> & {
+  otherStatement: OtherStatement | null
+}
 
 export type StatementKind =
   | 'not-in-statement'
@@ -39,7 +45,7 @@ export type StatementDifference = {
   here: string
   there: string
   /** Only of `not-in-statement`, as in a PaidPayout. */
-  nearBorder?: boolean
+  otherStatement?: OtherStatement | null
 }
 
 type StatementPeriod = { from: Instant; to: Instant }
@@ -186,14 +192,14 @@ const ordersDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
 function notInStatement(paid: readonly PaidPayout[], stated: ReadonlySet<string>): StatementDifference[] {
   return paid
     .filter(({ payoutId }) => !stated.has(payoutId))
-    .map(({ payoutId, utr, amount, nearBorder }) => ({
+    .map(({ payoutId, utr, amount, otherStatement }) => ({
       kind: 'not-in-statement',
       row: null,
       utr,
       payoutId,
       here: amount.toString(),
       there: 'none',
-      nearBorder,
+      otherStatement,
     }))
 }
 

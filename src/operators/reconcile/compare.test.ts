@@ -126,7 +126,7 @@ function compareAll(
   named: readonly StatedPayout[],
 ) {
   const { differences, missing } = compareStatement(lines, named, NOVEMBER)
-  return [...differences, ...missing(paid.map((payout) => ({ ...payout, nearBorder: false })))]
+  return [...differences, ...missing(paid.map((payout) => ({ ...payout, otherStatement: null })))]
 }
 
 test('a statement that agrees with payoutd has no difference', () => {

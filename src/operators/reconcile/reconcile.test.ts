@@ -98,6 +98,9 @@ const datePayout = sql<{ payoutId: string; acceptedAt: number; sentAt: number; p
     sent_at = to_timestamp(${'sentAt'}::float8 / 1000), paid_at = to_timestamp(${'paidAt'}::float8 / 1000)
   where payout_id = ${'payoutId'}`
 
+const paidAtFormer = sql<{ payoutId: string }>`
+  update payouts set account_id = 'former' where payout_id = ${'payoutId'}`
+
 const forgetLongAgo = sql<{ minutes: number }>`
   with backdated as (
     update history set at = at - ${'minutes'}::int * interval '1 minute' where payout_id = 'long-ago'
@@ -124,18 +127,30 @@ test('a statement is compared with what was paid in its period, whenever that wa
   const line = { row: 2, utr: 'STATED', amount: paise(AMOUNT), mchOrderNo: null }
   const missingFrom = async (periodFrom: number, periodTo: number) => {
     const { statement } = await reportOf({ ...run, periodFrom, periodTo }, [line], db)
-    return statement?.differences.map(({ kind, payoutId, nearBorder }) => [kind, payoutId, nearBorder])
+    return statement?.differences.map(({ kind, payoutId, otherStatement }) => [
+      kind,
+      payoutId,
+      otherStatement,
+    ])
   }
   assert.deepEqual(await missingFrom(from, to), [
-    ['not-in-statement', 'accepted-before', false],
-    ['not-in-statement', 'paid-first', true],
-    ['not-in-statement', 'paid-last', true],
-    ['not-in-statement', 'sent-before', true],
+    ['not-in-statement', 'accepted-before', null],
+    ['not-in-statement', 'paid-first', 'neighbouring'],
+    ['not-in-statement', 'paid-last', 'neighbouring'],
+    ['not-in-statement', 'sent-before', 'neighbouring'],
   ])
-  assert.deepEqual(await missingFrom(from - 9 * DAY, from), [['not-in-statement', 'paid-before', true]])
+  assert.deepEqual(await missingFrom(from - 9 * DAY, from), [
+    ['not-in-statement', 'paid-before', 'neighbouring'],
+  ])
   assert.deepEqual(await missingFrom(to, to + 9 * DAY), [
     ['paid-in-other-period', 'stated', undefined],
-    ['not-in-statement', 'paid-next', true],
+    ['not-in-statement', 'paid-next', 'neighbouring'],
+  ])
+  await db.run(paidElsewhere, { payoutId: 'paid-next' })
+  assert.deepEqual((await missingFrom(to, to + 9 * DAY))?.at(-1), [
+    'not-in-statement',
+    'paid-next',
+    'other-account',
   ])
 })
 

@@ -97,7 +97,7 @@ async function differingIn(
 }
 
 async function besideStatement(
-  { merchantId, periodFrom: from, periodTo: to }: Reconciliation,
+  { merchantId, accountId, periodFrom: from, periodTo: to }: Reconciliation,
   lines: readonly StatementLine[],
   db: Database,
 ) {
@@ -112,7 +112,8 @@ async function besideStatement(
     for (const payout of found) named.set(payout.payoutId, payout)
   }
   const { differences, missing } = compareStatement(lines, [...named.values()], { from, to })
-  for await (const page of pages((page) => db.run(paidInPeriod, { merchantId, from, to, ...page })))
+  const which = { merchantId, accountId, from, to }
+  for await (const page of pages((page) => db.run(paidInPeriod, { ...which, ...page })))
     differences.push(...missing(page.filter((each) => each.payoutId !== null)))
   const amount = sum(lines.map((line) => line.amount))
   return { lines: lines.length, amount, differences }

@@ -195,17 +195,18 @@ export const becamePaidAt: Fragment = {
  * the moment when a payout was first sent and the one when it became paid.
  */
 export const paidInPeriod = sql<
-  ReconcilePage & { merchantId: string; from: Instant; to: Instant },
+  ReconcilePage & { merchantId: string; accountId: string | null; from: Instant; to: Instant },
   OrNull<PaidPayout> & Last
 >`
   with page as materialized (
-    select merchant_id, payout_id, state, amount, utr, version, sent_at, paid_at, updated_at from payouts
+    select merchant_id, payout_id, state, amount, utr, version, account_id, sent_at, paid_at, updated_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select p.payout_id, p.amount, p.utr, whole.last,
-    least(p.sent_at, p.at) < to_timestamp(${'from'}::float8 / 1000) + interval '1 day'
-      or p.at >= to_timestamp(${'to'}::float8 / 1000) - interval '1 day' as near_border
+  select p.payout_id, p.amount, p.utr, whole.last, case
+    when p.account_id <> ${'accountId'}::text then 'other-account'
+    when least(p.sent_at, p.at) < to_timestamp(${'from'}::float8 / 1000) + interval '1 day'
+      or p.at >= to_timestamp(${'to'}::float8 / 1000) - interval '1 day' then 'neighbouring' end as other_statement
   from (select max(payout_id) as last from page) whole
   left join (select p.*, ${becamePaidAt} as at from page p where p.state = 'paid') p
     on p.at >= to_timestamp(${'from'}::float8 / 1000) and p.at < to_timestamp(${'to'}::float8 / 1000)`
