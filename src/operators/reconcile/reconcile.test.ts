@@ -146,7 +146,7 @@ test('a statement is compared with what was paid in its period, whenever that wa
     ['paid-in-other-period', 'stated', undefined],
     ['not-in-statement', 'paid-next', 'neighbouring'],
   ])
-  await db.run(paidElsewhere, { payoutId: 'paid-next' })
+  await db.run(paidAtFormer, { payoutId: 'paid-next' })
   assert.deepEqual((await missingFrom(to, to + 9 * DAY))?.at(-1), [
     'not-in-statement',
     'paid-next',
