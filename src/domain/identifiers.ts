@@ -121,21 +121,27 @@ export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint 
 
 /**
  * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. All spellings that people
- * and spreadsheets use give the same hash: they drop zeros before an account number, and banks put them back. If there is a
- * VPA, it alone identifies the payee, whatever account number the gateway wants beside it.
+ * and spreadsheets use give the same hash: they drop zeros before an account number, and banks put them back. An account number
+ * is unique within its bank, which the first four letters of an IFSC name, so the branch does not count. If there is a VPA, it
+ * alone identifies the payee, whatever account number the gateway wants beside it.
  */
 export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
   beneficiaryHash(
-    {
-      ...command,
-      accountNo: command.vpa === null ? command.accountNo.replace(/^0+(?=.)/, '').toUpperCase() : '',
-      vpa: command.vpa?.toLowerCase() ?? null,
-    },
+    command.vpa === null
+      ? {
+          accountNo: command.accountNo.replace(/^0+(?=.)/, '').toUpperCase(),
+          ifsc: command.ifsc?.slice(0, 4) ?? null,
+          vpa: null,
+        }
+      : { accountNo: '', ifsc: null, vpa: command.vpa.toLowerCase() },
     key,
   )
 
 /** The same over the destination exactly as written: after any change it may be another beneficiary. */
-export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
+export function beneficiaryHash(
+  { accountNo, ifsc, vpa }: Pick<PayoutCommand, 'accountNo' | 'ifsc' | 'vpa'>,
+  key: KeyObject,
+): Buffer {
   return createHmac('sha256', key)
     .update(joined(['beneficiary', accountNo, ifsc, vpa]), 'utf8')
     .digest()

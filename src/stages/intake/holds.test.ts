@@ -109,6 +109,17 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
+  test('to the same account by the IFSC of another branch is held, from another batch and from another file of the batch', async (t) => {
+    const { take, reasons } = await holding(t)
+    const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(asha('salary-1', { fileHash: first, ifsc: 'HDFC0001234' }))
+    await take(
+      asha('1', { fileHash: resaved, ifsc: 'HDFC0000001' }),
+      asha('again', { fileHash: resaved, ifsc: 'HDFC0000002', batchId: 'november-2', beneficiaryId: 'E-17' }),
+    )
+    assert.deepEqual(await reasons(), { '1': 'duplicate', again: 'duplicate', 'salary-1': 'queued' })
+  })
+
   test('to the same VPA is held whatever account number it names besides, whether they come together or not', async (t) => {
     const { take, reasons } = await holding(t)
     const to = { ifsc: null, vpa: 'asha.rao@okaxis' }
