@@ -242,7 +242,7 @@ export const MERCHANT_SETTINGS: Setting[] = [
   {
     name: 'HOLD_CHANGED_BENEFICIARIES',
     default: 'true',
-    what: 'Whether payoutd holds a payout to a `beneficiaryId` if its bank details differ from those last paid to.',
+    what: 'Whether payoutd holds a payout to a `beneficiaryId` if its bank details differ from those last paid to, or from those of a payment that may still be paid.',
   },
   {
     name: 'DEADLINE_HOURS',

@@ -406,15 +406,66 @@ describe('a beneficiary with other bank details', () => {
     assert.deepEqual([same, other], ['queued', 'beneficiary-changed'])
   })
 
-  test('is compared with payments that were paid, not with those only requested', async (t) => {
+  for (const states of [
+    [],
+    ['submitting'],
+    ['submitting', 'processing'],
+    ['submitting', 'unknown'],
+    ['review'],
+  ] as const)
+    test(`than one that may still be paid (${states.at(-1) ?? 'queued'}) is held, and names that one`, async (t) => {
+      const { take, reasons, holds, move } = await holding(t)
+      await take(emp('october', '50100111111111', 100n))
+      await move('october', 'submitting', 'paid')
+      await take(emp('november', '50100111111111', 200n))
+      await move('november', ...states)
+      await take(emp('again', '50100222222222', 200n))
+      assert.equal((await reasons()).again, 'beneficiary-changed')
+      assert.equal((await holds())[0]?.earlierPayoutId, 'november')
+    })
+
+  test('than one that came together with it from another batch is held', async (t) => {
+    const { take, reasons, holds } = await holding(t)
+    await take(emp('first', '50100111111111', 100n), emp('again', '50100222222222', 100n))
+    assert.deepEqual(await reasons(), { again: 'beneficiary-changed', first: 'queued' })
+    assert.deepEqual(
+      (await holds()).map(({ earlierPayoutId, earlierBatchId }) => [earlierPayoutId, earlierBatchId]),
+      [['first', 'first']],
+    )
+  })
+
+  test('in two rows of one file is a split salary, but not in two files of one batch', async (t) => {
+    const { take, reasons } = await holding(t)
+    const part = (payoutId: string, accountNo: string, fileHash: string) => ({
+      ...emp(payoutId, accountNo, 100n),
+      ...{ batchId: 'november', fileHash },
+    })
+    await take(part('one', '50100111111111', 'ab'), part('two', '50100222222222', 'ab'))
+    await take(part('three', '50100333333333', 'ab'))
+    await take(part('corrected', '50100444444444', 'cd'))
+    assert.deepEqual(await reasons(), {
+      corrected: 'beneficiary-changed',
+      one: 'queued',
+      three: 'queued',
+      two: 'queued',
+    })
+  })
+
+  test('is compared with the last payment that was paid, and not with those that can no longer be', async (t) => {
     const { take, reasons, move } = await holding(t)
     await take(emp('first', '50100111111111', 100n))
+    await move('first', 'cancelled')
     await take(emp('second', '50100222222222', 200n))
     await move('second', 'submitting', 'paid')
-    await take(emp('third', '50100222222222', 300n), emp('fourth', '50100111111111', 400n))
+    await take(emp('third', '50100222222222', 300n))
+    await take(emp('fourth', '50100111111111', 400n))
+    assert.equal((await reasons()).fourth, 'beneficiary-changed')
+    await move('fourth', 'cancelled')
+    await take(emp('fifth', '50100222222222', 500n))
     assert.deepEqual(await reasons(), {
-      first: 'queued',
-      fourth: 'beneficiary-changed',
+      fifth: 'queued',
+      first: 'cancelled',
+      fourth: 'cancelled',
       second: 'paid',
       third: 'queued',
     })

@@ -21,8 +21,10 @@ export async function holdDoubtful(
   const before = await tx.run(keepAndCompare, {
     payments: accepted.map((each) => paymentOf(each, tx.now)),
   })
-  const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf))
-  const together = duplicatesAmong(accepted).filter((hold) => !known.has(keyOf(hold)))
+  const known = Map.groupBy(before, keyOf)
+  const together = [...duplicatesAmong(accepted), ...changedAmong(accepted)].filter(
+    (hold) => !known.get(keyOf(hold))?.some(({ reason }) => reason === hold.reason),
+  )
   const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf)
   if (holds.size === 0) return fresh
   const doubtful = accepted.flatMap((each) => {
@@ -97,6 +99,32 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
     ]
   })
 }
+
+/** Finds changed bank details among payouts of one transaction. */
+function changedAmong(accepted: readonly NewPayout[]): Hold[] {
+  const earlier = new Map<string, NewPayout[]>()
+  return accepted.flatMap((each): Hold[] => {
+    if (each.beneficiaryIdHash === null) return []
+    const { merchantId, payoutId } = each.payout
+    const id = mapKey(merchantId, each.beneficiaryIdHash.toString('base64'))
+    const others = earlier.get(id) ?? []
+    earlier.set(id, [...others, each])
+    const first =
+      each.terms.holdChangedBeneficiaries && others.find((other) => isChangedElsewhere(other, each))
+    if (!first) return []
+    const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
+    return [
+      {
+        ...{ merchantId, payoutId, reason: 'beneficiary-changed' },
+        ...{ earlierPayoutId, earlierBatchId, since: first.paysAt },
+      },
+    ]
+  })
+}
+
+const isChangedElsewhere = (one: NewPayout, other: NewPayout): boolean =>
+  !one.beneficiaryHash.equals(other.beneficiaryHash) &&
+  (batchOf(one) !== batchOf(other) || one.file !== other.file)
 
 /** The row of a file; null: the payout came in no file. */
 const rowOf = ({ file, command: { rowNumber }, ...each }: NewPayout): string | null =>

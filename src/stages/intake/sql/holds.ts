@@ -86,17 +86,20 @@ const batchIdOf = (row: string): Fragment => ({
   fragment: `(select batch_id from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = ${row}.payout_id)`,
 })
 
-/** For a row `b` of beneficiary_payments. */
-const isPaid: Fragment = {
-  fragment: `(select state from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = b.payout_id) = 'paid'`,
+const isPaid: Fragment = { fragment: payoutOf(`p.state = 'paid'`) }
+
+/** For a row `e` of beneficiary_payments: it may still be paid, and came in another batch or in another file of the same one. */
+const isOpenElsewhere: Fragment = {
+  fragment: payoutOf(`${isOpen} and (p.batch_id is distinct from asked.batch or asked.file is distinct from (
+    select file from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id))`),
 }
 
 /** The last, or the first, MOST_COMPARED payments to the beneficiary with this id, paid or not. */
 const toSameId = (order: 'desc' | 'asc'): Fragment => ({
   fragment: `(
-    select b.payout_id, b.beneficiary_hash, b.pays_at from beneficiary_payments b
-    where b.merchant_id = asked.merchant_id and b.beneficiary_id_hash = asked.beneficiary_id_hash
-    order by b.pays_at ${order} limit ${MOST_COMPARED}
+    select e.payout_id, e.beneficiary_hash, e.pays_at from beneficiary_payments e
+    where e.merchant_id = asked.merchant_id and e.beneficiary_id_hash = asked.beneficiary_id_hash
+    order by e.pays_at ${order} limit ${MOST_COMPARED}
   )`,
 })
 
@@ -105,7 +108,8 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
  * for each reason to hold a payout, none for most. Searches by key alone. It finds duplicates by their time or, past a large
  * batch to one beneficiary, by their batch; if neither search comes to an end, it names the first payment found. Within a batch,
  * at any time, a payment from another file or from the same row is a duplicate. The first MOST_COMPARED of a batch are enough: a
- * later one from another file than the very first one's finds that one. If none of the last payments to an id is known to be
+ * later one from another file than the very first one's finds that one. Bank details have changed if a payment to the same id from
+ * elsewhere may still go to others, or if the last paid one went to others. If none of the last payments to an id is known to be
  * paid, it compares with the last one to other bank details.
  */
 export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
@@ -174,18 +178,21 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
     select 'beneficiary-changed', last.payout_id,
       ${batchIdOf('last')},
       coalesce(
-        (select min(b.pays_at) from ${toSameId('asc')} b
-         where b.beneficiary_hash = last.beneficiary_hash and ${isPaid}),
+        (select min(e.pays_at) from ${toSameId('asc')} e
+         where e.beneficiary_hash = last.beneficiary_hash and ${isPaid}),
         last.pays_at)
     from (
-      with known as materialized (select * from ${toSameId('desc')} b where asked.changes_wanted)
+      with known as materialized (select * from ${toSameId('desc')} e where asked.changes_wanted)
       select * from (
-        (select 1 as way, b.* from known b where ${isPaid} limit 1)
+        (select 1 as way, e.* from known e
+         where e.beneficiary_hash <> asked.beneficiary_hash and ${isOpenElsewhere} limit 1)
         union all
-        (select 2, b.* from known b
-         where b.beneficiary_hash <> asked.beneficiary_hash and (select count(*) from known) = ${mostCompared}
+        (select 2, e.* from known e where ${isPaid} limit 1)
+        union all
+        (select 3, e.* from known e
+         where e.beneficiary_hash <> asked.beneficiary_hash and (select count(*) from known) = ${mostCompared}
          limit 1)
-      ) b
+      ) e
       order by way limit 1
     ) last
     where last.beneficiary_hash <> asked.beneficiary_hash
