@@ -6,6 +6,7 @@ export function holdText({
   reason,
   earlierPayoutId,
   earlierBatchId,
+  earlierMerchantId,
   inSameBatch,
   earlierState,
   earlierMayBePaid,
@@ -24,7 +25,7 @@ export function holdText({
         ? `${earlier}, the same batch, pays the same amount to the same beneficiary under another reference, and is from another file or is the same row`
         : `${earlier} of ${formatTime(since)} pays the same amount to the same beneficiary`
     case 'duplicate-file':
-      return `the same file came as batch ${earlierBatchId} on ${formatTime(since)}`
+      return `the same file came as batch ${earlierBatchId}${earlierMerchantId === null ? '' : ` of merchant ${earlierMerchantId}`} on ${formatTime(since)}`
     case 'beneficiary-changed':
       return `its bank details differ from those used for this beneficiary since ${formatTime(since)}, last by ${earlier}`
   }

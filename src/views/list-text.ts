@@ -28,9 +28,10 @@ export function listText(payouts: readonly Listed[]): string {
 const changedText = ({ payoutId, rowNumber, contradictions }: Listed): string =>
   `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content${contradictions > 1 ? ` ${count(contradictions)} times` : ''}, which payoutd does not pay (payoutd payout show ${payoutId})`
 
-const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
+const reasonOf = ({ reason, earlierPayoutId, earlierBatchId, earlierMerchantId }: Listed): string | null => {
   const earlier = earlierPayoutId ?? earlierBatchId
-  return earlier === null ? reason : `${reason}: ${earlier}`
+  const merchant = earlierMerchantId === null ? '' : ` of merchant ${earlierMerchantId}`
+  return earlier === null ? reason : `${reason}: ${earlier}${merchant}`
 }
 
 /** Some reasons have the same name as their state. */

@@ -278,6 +278,7 @@ create table holds (
   reason text not null,                   -- duplicate, duplicate-file, beneficiary-changed
   earlier_payout_id text,                 -- the payout it repeats; or the last one that was paid to other bank details
   earlier_batch_id text,                  -- that payout's batch; or the one under which the same file came first
+  earlier_merchant_id text,               -- the merchant for whom the same file came first, if it is another one
   pays_at timestamptz not null,           -- from when on the payout itself may be sent
   since timestamptz not null,             -- from when on that was paid, or to be paid; of a file: when it was declared
   primary key (merchant_id, payout_id, reason)
@@ -294,6 +295,8 @@ create table batches (
   declared_at timestamptz not null,
   primary key (merchant_id, file_hash, batch_id)
 );
+-- Under which batch, of any merchant, a file came first.
+create index batches_of_file on batches (file_hash, declared_at);
 
 -- Cancellations that came before the payouts that they are about.
 create table early_cancels (

@@ -9,6 +9,8 @@ export type StoredHold = {
   reason: HoldReason
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** The merchant for whom the same file came first, if it is another one. */
+  earlierMerchantId: string | null
   /** The earlier payout is of the payout's own batch. */
   inSameBatch: boolean
   /** The earlier payout's current state. */
@@ -27,7 +29,7 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
   select h.*
   from unnest(${'payoutIds'}::text[]) with ordinality as wanted (payout_id, n)
   cross join lateral (
-    select payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since,
+    select payout_id, reason, earlier_payout_id, earlier_batch_id, earlier_merchant_id, pays_at, since,
       (select state from payouts e
        where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state,
       coalesce((select ${mayBePaid} from payouts p

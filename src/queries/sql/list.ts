@@ -15,6 +15,8 @@ export type Listed = {
   /** For a payout held for a person: the payout, or the batch of the same file, that it is held for. */
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** The merchant of that batch, if it is another one. */
+  earlierMerchantId: string | null
   /** The time before which it must not be sent; null: its command names none. */
   notBefore: Instant | null
   deadline: Instant
@@ -37,6 +39,8 @@ const listed = {
     (select earlier_payout_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select earlier_batch_id from holds h
+     where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
+    (select earlier_merchant_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select coalesce(sum(a.times), 0)::int from anomalies a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id and a.kind = 'same-id-other-content') as contradictions

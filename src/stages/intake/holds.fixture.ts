@@ -14,10 +14,11 @@ type Held = {
   reason: HoldReason
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  earlierMerchantId: string | null
   since: number
 }
 const holds = sql<object, Held>`
-  select payout_id, reason, earlier_payout_id, earlier_batch_id, since from holds order by payout_id, reason`
+  select payout_id, reason, earlier_payout_id, earlier_batch_id, earlier_merchant_id, since from holds order by payout_id, reason`
 const attempted = sql<{ payoutId: string; attempt: number }>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
   values ('acme', ${'payoutId'}, ${'attempt'}, '', 'me', now())`

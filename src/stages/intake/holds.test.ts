@@ -6,9 +6,14 @@ import type { PayoutCommand } from '../../domain/commands/command.ts'
 import type { Fault } from '../../domain/fault.ts'
 import { paise } from '../../domain/money.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
+import { releasePayouts } from '../../operators/release-payouts.ts'
 import { fence } from '../../operators/restore/restore.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { tellPayout } from '../../queries/payout-story.ts'
+import { payoutsNamed } from '../../queries/sql/list.ts'
+import { listText } from '../../views/list-text.ts'
+import { storyText } from '../../views/story-text.ts'
 import { holding } from './holds.fixture.ts'
 import type { MerchantTerms } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
@@ -323,10 +328,10 @@ describe('a payout of the same amount to the same beneficiary', () => {
 
 describe('a file', () => {
   const HASH = 'ab'.repeat(32)
-  const declared = (batchId: string, declaredAt: number) => ({
+  const declared = (batchId: string, declaredAt: number, merchantId = 'acme') => ({
     batches: [
       {
-        ...{ merchantId: 'acme', batchId, rows: 1, amount: paise(5_000_000n) },
+        ...{ merchantId, batchId, rows: 1, amount: paise(5_000_000n) },
         ...{ refused: 0, fileHash: HASH, declaredAt },
       },
     ],
@@ -356,6 +361,33 @@ describe('a file', () => {
         [null, 'november', 1_000],
       ],
     )
+  })
+
+  test('that came for another merchant before is held, even as a batch of the same name, until a person releases it', async (t) => {
+    const { ledger, config, take, reasons, holds } = await holding(t)
+    await ledger.db.run(declareBatches, declared('november', 1_000, 'bolt'))
+    await take({ ...row('slip', 'november'), merchantId: 'bolt' })
+    await ledger.db.run(declareBatches, declared('november', 2_000))
+    await take(row('right', 'november'))
+    await take({ ...row('late', 'november'), merchantId: 'bolt', rowNumber: 2 })
+    assert.deepEqual(await reasons(), { late: 'queued', right: 'duplicate-file', slip: 'queued' })
+    assert.deepEqual(
+      (await holds()).map(({ earlierBatchId, earlierMerchantId }) => [earlierBatchId, earlierMerchantId]),
+      [['november', 'bolt']],
+    )
+    const asked = { merchantId: 'acme', payoutIds: ['right'] }
+    assert.match(
+      listText(await ledger.db.run(payoutsNamed, asked)),
+      /duplicate-file: november of merchant bolt\)/,
+    )
+    const told = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'right' }, config.sealing)
+    assert.match(
+      storyText(told),
+      /held because\n {2}the same file came as batch november of merchant bolt on 1970/,
+    )
+    const release = { ...asked, by: 'asha', reason: 'it was cancelled for bolt', payPeriod: 'month' } as const
+    await releasePayouts({ ...release, known: null, shown: null }, ledger)
+    assert.equal((await reasons()).right, 'queued')
   })
 
   test('whose rows are also repeated payments gives both reasons, the payment first', async (t) => {

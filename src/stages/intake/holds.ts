@@ -95,7 +95,10 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
     if (!first) return []
     const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
     return [
-      { merchantId, payoutId, reason: 'duplicate', earlierPayoutId, earlierBatchId, since: first.paysAt },
+      {
+        ...{ merchantId, payoutId, reason: 'duplicate', earlierPayoutId, earlierBatchId },
+        ...{ earlierMerchantId: null, since: first.paysAt },
+      },
     ]
   })
 }
@@ -116,7 +119,7 @@ function changedAmong(accepted: readonly NewPayout[]): Hold[] {
     return [
       {
         ...{ merchantId, payoutId, reason: 'beneficiary-changed' },
-        ...{ earlierPayoutId, earlierBatchId, since: first.paysAt },
+        ...{ earlierPayoutId, earlierBatchId, earlierMerchantId: null, since: first.paysAt },
       },
     ]
   })
@@ -157,10 +160,15 @@ async function ofEarlierFiles(tx: Transaction, accepted: readonly NewPayout[]): 
   const found = await tx.run(earlierFiles, { files })
   const earlier = new Map(found.map((file) => [mapKey(file.merchantId, file.batchId, file.fileHash), file]))
   return rows.flatMap(({ merchantId, payoutId, file }): Hold[] => {
-    const { earlierBatchId, since } = earlier.get(file) ?? {}
-    return earlierBatchId === undefined || since === undefined
-      ? []
-      : [{ merchantId, payoutId, reason: 'duplicate-file', earlierPayoutId: null, earlierBatchId, since }]
+    const found = earlier.get(file)
+    if (!found) return []
+    const { earlierBatchId, earlierMerchantId, since } = found
+    return [
+      {
+        ...{ merchantId, payoutId, reason: 'duplicate-file', earlierPayoutId: null },
+        ...{ earlierBatchId, earlierMerchantId, since },
+      },
+    ]
   })
 }
 

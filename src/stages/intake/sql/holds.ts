@@ -56,6 +56,8 @@ export type Hold = {
   reason: HoldReason
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** Null: the payout's own merchant. */
+  earlierMerchantId: string | null
   since: Instant
 }
 
@@ -149,7 +151,8 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
     select merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash
     from asked where beneficiary_id_hash is not null
   )
-  select asked.merchant_id, asked.payout_id, found.reason, found.earlier_payout_id, found.earlier_batch_id, found.since
+  select asked.merchant_id, asked.payout_id, found.reason, found.earlier_payout_id, found.earlier_batch_id,
+    null as earlier_merchant_id, found.since
   from asked
   cross join lateral (
     (
@@ -200,17 +203,20 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
 
 type BatchFile = { merchantId: string; batchId: string; fileHash: string }
 
-/** The other batch under which each file was declared first. The file's own declaration may be still to come. */
+/**
+ * The other batch, of any merchant, under which each file was declared first. The file's own declaration may be still to come.
+ */
 export const earlierFiles = sql<
   { files: readonly BatchFile[] },
-  BatchFile & { earlierBatchId: string; since: Instant }
+  BatchFile & { earlierBatchId: string; earlierMerchantId: string | null; since: Instant }
 >`
-  select asked.merchant_id, asked.batch_id, asked.file_hash, f.batch_id as earlier_batch_id, f.declared_at as since
+  select asked.merchant_id, asked.batch_id, asked.file_hash, f.batch_id as earlier_batch_id,
+    nullif(f.merchant_id, asked.merchant_id) as earlier_merchant_id, f.declared_at as since
   from ${{ rows: 'files', columns: { merchantId: 'text', batchId: 'text', fileHash: 'text' } }} asked
   cross join lateral (
-    select batch_id, declared_at from batches
-    where batches.merchant_id = asked.merchant_id and batches.file_hash = asked.file_hash
-      and batches.batch_id <> asked.batch_id
+    select merchant_id, batch_id, declared_at from batches
+    where batches.file_hash = asked.file_hash
+      and (batches.merchant_id, batches.batch_id) <> (asked.merchant_id, asked.batch_id)
       and declared_at < coalesce(
         (select own.declared_at from batches own
          where own.merchant_id = asked.merchant_id and own.file_hash = asked.file_hash
@@ -231,13 +237,13 @@ export const hold = sql<{ held: readonly Pick<Hold, 'merchantId' | 'payoutId' | 
   where p.ctid = held.place`
 
 export const keepHolds = sql<{ holds: readonly (Hold & { paysAt: Instant })[] }>`
-  insert into holds (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)
-  select merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, to_timestamp(pays_at / 1000),
-    to_timestamp(since / 1000)
+  insert into holds (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, earlier_merchant_id, pays_at, since)
+  select merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, earlier_merchant_id,
+    to_timestamp(pays_at / 1000), to_timestamp(since / 1000)
   from ${{
     rows: 'holds',
     columns: {
       ...{ merchantId: 'text', payoutId: 'text', reason: 'text', earlierPayoutId: 'text' },
-      ...{ earlierBatchId: 'text', paysAt: 'float8', since: 'float8' },
+      ...{ earlierBatchId: 'text', earlierMerchantId: 'text', paysAt: 'float8', since: 'float8' },
     },
   }} h`
