@@ -10,7 +10,7 @@ import { type Role, startPayoutd } from '../src/app/start.ts'
 import type { Config } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
-import { accountOf } from '../src/gateway/dialect/account.ts'
+import { withAccount } from '../src/gateway/dialect/account.ts'
 import { loadDialect } from '../src/gateway/dialect/dialect-file.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { adoptSettings } from '../src/operators/gateway-settings.ts'
@@ -65,7 +65,7 @@ async function installation(t: TestContext) {
 
 const adopt = (ledger: Ledger, { merchants }: Config) => {
   const merchant = merchants.get('acme') as Merchant
-  const configured = { ...merchant, account: accountOf(merchant) }
+  const configured = withAccount(merchant)
   return adoptSettings(
     ledger.db,
     configured,

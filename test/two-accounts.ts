@@ -261,7 +261,12 @@ export async function twoAccounts(
     adopt: ({ accountId, settingsHash }: typeof ACCOUNT) =>
       adoptSettings(
         db,
-        { merchantId: 'acme', account: { ...SETTINGS, accountId, settingsHash }, feeEstimate: paise(0n) },
+        {
+          merchantId: 'acme',
+          account: { ...SETTINGS, accountId, settingsHash },
+          former: [],
+          feeEstimate: paise(0n),
+        },
         WHO,
         async () => null,
       ),

@@ -13,7 +13,7 @@ import { readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { accountOf } from '../src/gateway/dialect/account.ts'
+import { withAccount } from '../src/gateway/dialect/account.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { adoptSettings } from '../src/operators/gateway-settings.ts'
@@ -103,7 +103,7 @@ async function world(t: TestContext, begun: string) {
     ...{ ledger, env, first, start, timesPaid },
     async adopt(dialect: string) {
       const merchant = config(dialect).merchants.get('acme') as Merchant
-      await adoptSettings(ledger.db, { ...merchant, account: accountOf(merchant) }, WHO, async () => null)
+      await adoptSettings(ledger.db, withAccount(merchant), WHO, async () => null)
     },
     /** Waits until `p` has this state and reason; the gateway has paid it once. */
     async comesTo(state_: string, reason: string) {

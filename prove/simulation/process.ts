@@ -6,7 +6,7 @@ import { senderOf } from '../../src/app/start-dispatch.ts'
 import { payoutQueriers } from '../../src/app/start-outcomes.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { readVouched } from '../../src/gateway/callbacks/callback.ts'
-import { accountOf } from '../../src/gateway/dialect/account.ts'
+import { withAccount } from '../../src/gateway/dialect/account.ts'
 import { KeptCallbacks } from '../../src/ledger/callbacks/kept-callbacks.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { SHARDS } from '../../src/messages/messages.ts'
@@ -135,8 +135,7 @@ export class Process extends Actor {
     this.#intake(ledger, codec, topics, log)
 
     await this.#untilDone(async () => {
-      for (const { merchant } of each)
-        await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
+      for (const { merchant } of each) await requireInForce(db, withAccount(merchant), this.world.earlier)
     })
     const { claim, maySend, decisions } = safeguards
     const dispatch = new Dispatch({

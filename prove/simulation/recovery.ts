@@ -2,7 +2,7 @@ import { encoderOf } from '../../src/app/ledger.ts'
 import { askedAccounts } from '../../src/cli/commands/recover/asked-accounts.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { DECISIONS } from '../../src/domain/decisions.ts'
-import { accountOf } from '../../src/gateway/dialect/account.ts'
+import { accountOf, withAccount } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import { fenceForLosses } from '../../src/ledger/evidence/proven-losses.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
@@ -59,8 +59,7 @@ export class Recovery extends Actor {
     const here = await onThisServer({ db: this.database(), topics, ids, encode: encoderOf(codec, topics) })
     const { db } = here
     await fenceForLosses({ ledger: here, log: silentLogger, merchantIds: [...this.merchants.keys()] })
-    for (const merchant of merchants)
-      await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
+    for (const merchant of merchants) await requireInForce(db, withAccount(merchant), this.world.earlier)
     const fencing = merchants.map((merchant) => ({
       ...merchant,
       settings: [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).settingsHash),

@@ -5,7 +5,7 @@ import type { PayoutCommand } from '../../src/domain/commands/command.ts'
 import { orderNumber } from '../../src/domain/identifiers.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { formatRupees } from '../../src/domain/money.ts'
-import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
+import { accountOf, type GatewaySettings, withAccount } from '../../src/gateway/dialect/account.ts'
 import type { SentRequest } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import { watchServer } from '../../src/ledger/failover-watch.ts'
@@ -609,7 +609,7 @@ export class SimulatedWorld {
   async adopt(): Promise<void> {
     const { db } = await this.personsLedger()
     for (const merchant of this.merchants.values())
-      await adoptSettings(db, { ...merchant, account: accountOf(merchant) }, BY, this.earlier)
+      await adoptSettings(db, withAccount(merchant), BY, this.earlier)
     this.stir()
   }
 

@@ -39,14 +39,14 @@ test('settings with which payoutd serve would not start are wrong', async (t) =>
     ...{ accountId: 'a', baseUrl: 'https://gateway.example', mchId: '1', keyFingerprint: 'k' },
     ...{ dialectName: 'sandbox', settingsHash: 'one' },
   }
-  const acme = { merchantId: 'acme', account }
+  const acme = { merchantId: 'acme', account, former: [] }
   const found = async (settingsHash: string) =>
     (await checkInForce(ledger.db, [{ ...acme, account: { ...account, settingsHash } }])).state
   assert.equal(await found('two'), 'good')
   const who = { by: 'asha', reason: 'new' }
   await adoptSettings(ledger.db, { ...acme, feeEstimate: paise(0n) }, who, async () => null)
   assert.deepEqual([await found('one'), await found('two')], ['good', 'wrong'])
-  const taken = await checkInForce(ledger.db, [{ merchantId: 'default', account }])
+  const taken = await checkInForce(ledger.db, [{ ...acme, merchantId: 'default' }])
   assert.match(taken.what, /^merchant default: its gateway account, .*, is or was that of merchant acme \(/)
   assert.match('todo' in taken ? taken.todo : '', /^payoutd serve does not start\. .*MERCHANT_ID/)
 })
@@ -55,7 +55,7 @@ test('two merchants at one account are wrong before both are in force, and a war
   const { ledger } = await testLedger(t)
   const { db } = ledger
   const at = (merchantId: string, accountId: string, keyFingerprint = `key of ${merchantId}`) => ({
-    ...{ merchantId, feeEstimate: paise(0n) },
+    ...{ merchantId, feeEstimate: paise(0n), former: [] },
     account: {
       ...{ accountId, keyFingerprint, baseUrl: 'https://gateway.example', mchId: '1' },
       ...{ dialectName: 'sandbox', settingsHash: merchantId },
@@ -71,9 +71,24 @@ test('two merchants at one account are wrong before both are in force, and a war
   const shared = await checkInForce(db, [globex, initech])
   assert.deepEqual(shared, {
     state: 'warning',
-    what: 'merchants acme and globex both send through one gateway account, mchId 1 at https://gateway.example',
-    todo: 'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right one',
+    what:
+      'merchant globex: its gateway account, mchId 1 at https://gateway.example, is also that of merchant acme (the same mchId at ' +
+      'this address, or with its key or a former one)',
+    todo:
+      'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right ' +
+      'one, and take out a former account or key that is not its own',
   })
-  assert.match((await checkInForce(db, [bolt])).what, /^merchants acme and bolt both send/)
+  assert.match((await checkInForce(db, [bolt])).what, /^merchant bolt: .* is also that of merchant acme \(/)
   assert.equal((await checkInForce(db, [initech])).state, 'good')
+
+  const former = [acme.account]
+  const renamed = await checkInForce(db, [{ ...at('Acme', 'd'), former }])
+  assert.equal(renamed.state, 'wrong')
+  assert.match(
+    renamed.what,
+    /^merchant Acme: its former gateway account, .* is or was that of merchant acme,/,
+  )
+  const left = await checkInForce(db, [{ ...initech, former }])
+  assert.equal(left.state, 'warning')
+  assert.match(left.what, /^merchant initech: its former gateway account, .* is also that of merchant acme,/)
 })

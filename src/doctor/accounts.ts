@@ -1,16 +1,21 @@
-import type { Account } from '../gateway/dialect/account.ts'
-import { otherInForce, sharedTexts, TAKEN_TODO, takenTexts } from '../operators/gateway-settings.ts'
+import {
+  otherInForce,
+  sharedTexts,
+  TAKEN_TODO,
+  takenTexts,
+  type WithFormer,
+} from '../operators/gateway-settings.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
 import { removableTexts, UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
 import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 
-/** `known`: by merchant, the accounts of its settings, the one in use first. `configured`: that one's settings. */
+/** `known`: by merchant, the accounts of its settings, the one in use first. `configured`: their settings. */
 export const accountChecks = (
   db: Database,
   known: ReadonlyMap<string, readonly string[]>,
-  configured: readonly { merchantId: string; account: Account }[],
+  configured: readonly WithFormer[],
 ): Check[] => [
   {
     name: 'settings in force',
@@ -35,10 +40,7 @@ export function checkAccounts(
   )
 }
 
-export async function checkInForce(
-  db: Database,
-  configured: readonly { merchantId: string; account: Account }[],
-): Promise<Finding> {
+export async function checkInForce(db: Database, configured: readonly WithFormer[]): Promise<Finding> {
   const taken = await takenTexts(db, configured)
   if (taken.length > 0) return wrong(taken.join('; '), `payoutd serve does not start. ${TAKEN_TODO}`)
   const others = await Promise.all(configured.map((each) => otherInForce(db, each)))
@@ -49,13 +51,11 @@ export async function checkInForce(
       'payoutd serve does not start with these settings. If they were in use last (the ledger may have been set back since), or if ' +
         'you mean the change, run payoutd merchant adopt; only if they are former ones or a mistake, use those in force',
     )
-  const shared = await sharedTexts(
-    db,
-    configured.map(({ merchantId }) => merchantId),
-  )
+  const shared = await sharedTexts(db, configured)
   if (shared.length === 0) return good('no other gateway settings are in force')
   return warning(
     shared.join('; '),
-    'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right one',
+    'the same payroll under both ids would be paid twice: make sure that MERCHANT_ID, or id in the merchants file, is the right one, and take out a ' +
+      'former account or key that is not its own',
   )
 }

@@ -3,7 +3,13 @@ import { PROMISES_NOTHING, type QueryPolicy } from '../domain/payout/next-query.
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'
-import { type Account, accountOf, callbackKeys, type GatewaySettings } from './dialect/account.ts'
+import {
+  type Account,
+  accountOf,
+  callbackKeys,
+  type GatewaySettings,
+  type MerchantGateways,
+} from './dialect/account.ts'
 import { queryPolicyOf } from './dialect/dialect.ts'
 
 /** An account with its client and its rules. */
@@ -32,7 +38,7 @@ const SPARE_CONNECTIONS = 16
  * corrected at any time.
  */
 export function connectAccounts(
-  merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
+  merchant: MerchantGateways,
   { applies, ...beside }: Connecting,
 ): ConnectedAccounts {
   const { formerAccounts, ...current } = merchant

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { accepted, testLedger } from '../../test/ledger.ts'
+import { readMerchant } from '../config/merchants.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
-import { type Account, accountOf } from '../gateway/dialect/account.ts'
+import { type Account, accountOf, withAccount } from '../gateway/dialect/account.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
@@ -26,7 +27,7 @@ const ACCOUNT: Account = {
 }
 /** Each merchant has an account and a key of its own. */
 const configured = (merchantId: string, accountId = `of ${merchantId}`) => ({
-  ...{ merchantId, feeEstimate: paise(500n) },
+  ...{ merchantId, feeEstimate: paise(500n), former: [] },
   account: { ...ACCOUNT, accountId, keyFingerprint: `key of ${merchantId}` },
 })
 const elsewhere = (merchantId: string, settingsHash: string) => ({
@@ -249,6 +250,88 @@ test('an account is the same at another address, with one mchId and one key', as
   }
   await requireInForce(db, at('globex', `${HERE}:8443`, '1000100', 'another'), nothing)
   await requireInForce(db, at('initech', HERE, '1000200'), nothing)
+})
+
+/** A merchant as in the merchants file, with its account and its former ones. */
+const inFile = (id: string, gateway: object) => {
+  const env = { ONE: 'the first key', TWO: 'the second key' }
+  const read = readMerchant({ id, dialect: 'sandbox', ...gateway }, env)
+  assert.ok('merchant' in read)
+  return withAccount(read.merchant)
+}
+const OLD = { baseUrl: 'https://old.example', mchId: '1000100', key: 'env:ONE', dialect: 'sandbox' }
+const NEW = { baseUrl: 'https://new.example', mchId: '2000200', key: 'env:TWO' }
+
+for (const [what, settings, which] of [
+  [
+    'account, which is a former one now',
+    { ...NEW, formerAccounts: [OLD] },
+    'former gateway account, mchId 1000100 at https://old.example',
+  ],
+  [
+    'key and address, and the key is a former one now',
+    { ...NEW, mchId: OLD.mchId, formerKeys: ['env:ONE'] },
+    'gateway account, mchId 1000100 at https://new.example',
+  ],
+  [
+    'account, and a former one has the key as a former one',
+    { ...NEW, formerAccounts: [{ ...NEW, mchId: OLD.mchId, formerKeys: ['env:ONE'] }] },
+    'former gateway account, mchId 1000100 at https://new.example',
+  ],
+] as const) {
+  test(`a merchant that gets another id and at once another ${what}, is refused`, async (t) => {
+    const { db } = await newLedger(t)
+    const WHO = { by: 'asha', reason: 'the ledger had forgotten it' }
+    const [acme, renamed] = [inFile('acme', OLD), inFile('Acme', settings)]
+    const refused = async (started: Promise<unknown>, whose: string) =>
+      assert.rejects(started, (error: Error) => {
+        assert.ok(error instanceof ExpectedFailure)
+        assert.ok(error.message.startsWith(`merchant Acme: its ${which}, ${whose} (`), error.message)
+        assert.match(error.message, /take the former account or key out.* payoutd merchant adopt /)
+        return true
+      })
+    await refused(
+      demandStartable(db, [renamed], { all: [acme, renamed] }),
+      'is in the settings also that of merchant acme',
+    )
+    await requireInForce(db, acme, nothing)
+    await refused(demandStartable(db, [renamed]), 'is or was that of merchant acme')
+    await refused(requireInForce(db, renamed, nothing), 'is or was that of merchant acme')
+    await adoptSettings(db, inFile('acme', { ...NEW, mchId: '3000300', formerAccounts: [OLD] }), WHO, nothing)
+    await refused(requireInForce(db, renamed, nothing), 'is or was that of merchant acme')
+    assert.deepEqual(Object.keys(await fencesOf(db)), ['acme'])
+
+    assert.deepEqual((await previewAdopt(db, renamed)).others, ['acme'])
+    assert.equal((await adoptSettings(db, renamed, WHO, nothing)).kind, 'adopted')
+    await demandStartable(db, [renamed])
+    assert.equal(await requireInForce(db, renamed, notAsked), null)
+  })
+}
+
+test('merchants with former accounts and keys of their own start together', async (t) => {
+  const { db } = await newLedger(t)
+  const acme = inFile('acme', { ...NEW, formerKeys: ['env:ONE'], formerAccounts: [OLD] })
+  const globex = inFile('globex', { ...OLD, mchId: '7', formerAccounts: [{ ...OLD, mchId: '8' }] })
+  await demandStartable(db, [acme, globex])
+  for (const each of [acme, globex]) assert.equal(await requireInForce(db, each, nothing), null)
+  await demandStartable(db, [acme, globex])
+})
+
+test('of two merchants that start at once, each with the account of the other as a former one, one is refused', async (t) => {
+  const { db } = await newLedger(t)
+  for (let i = 0; i < 10; i++) {
+    const [one, other] = [
+      { ...OLD, mchId: `1${i}` },
+      { ...OLD, mchId: `2${i}` },
+    ]
+    const starts = await Promise.allSettled([
+      requireInForce(db, inFile(`acme-${i}`, { ...one, formerAccounts: [other] }), nothing),
+      requireInForce(db, inFile(`bolt-${i}`, { ...other, formerAccounts: [one] }), nothing),
+    ])
+    const refused = starts.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
+    assert.equal(refused.length, 1)
+    assert.match(refused[0] ?? '', /its former gateway account, .* is or was that of merchant /)
+  }
 })
 
 test('a start with settings that an adoption replaced says so, and since when', async (t) => {

@@ -19,7 +19,6 @@ import {
   beginFees,
   doubtOfNewcomers,
   inForceSince,
-  inForceTogether,
   isBeginning,
   isKnown,
   keepSettings,
@@ -32,12 +31,19 @@ import {
   placeAttempted,
   putInForce,
   settingsSeen,
-  takeAccountTurn,
+  takeAccountTurns,
 } from './sql/gateway-settings.ts'
 
-/** A merchant with the gateway account in its settings. */
-export type Configured = { merchantId: string; account: Account; feeEstimate: Paise }
+/** A merchant with the gateway account in its settings. `former`: its former accounts, and accounts by former keys (`withAccount`). */
+export type Configured = {
+  merchantId: string
+  account: Account
+  former: readonly Account[]
+  feeEstimate: Paise
+}
 type Reaching = Pick<Configured, 'merchantId' | 'account'>
+/** What the settings give a merchant, to compare with what others have. */
+export type WithFormer = Reaching & Pick<Configured, 'former'>
 
 /**
  * Call this before `requireInForce` puts the settings of any of these in force, so that a refused start changes nothing. `all`: the
@@ -45,8 +51,8 @@ type Reaching = Pick<Configured, 'merchantId' | 'account'>
  */
 export async function demandStartable(
   db: Database,
-  configured: readonly Reaching[],
-  { all = configured, command = FIRST.command }: { all?: readonly Reaching[]; command?: string } = {},
+  configured: readonly WithFormer[],
+  { all = configured, command = FIRST.command }: { all?: readonly WithFormer[]; command?: string } = {},
 ): Promise<void> {
   refuseTaken(await takenTexts(db, configured, all))
   const hashes = await hashesInForce(db, configured)
@@ -62,7 +68,7 @@ export async function demandStartable(
  * Call this before sending or asking anything with these settings. It puts the first settings of a merchant in force; after that
  * only `adoptSettings` changes them, so that two installations never alternate. Returns why it fenced a merchant who is new to
  * the ledger (see fenceNewcomer), else null. `act`: who puts the first settings in force; a start acts in nobody's name. Throws
- * an ExpectedFailure if other settings are in force, or if none are and the account is another merchant's.
+ * an ExpectedFailure if other settings are in force, or if none are and an account of these is another merchant's.
  */
 export async function requireInForce(
   db: Database,
@@ -142,32 +148,59 @@ export async function demandInForce(db: Database, configured: Reaching): Promise
 }
 
 /**
- * Why those of these merchants that are new to the ledger may not put their settings in force, a sentence for each: its account is or
- * was that of another merchant, by the ledger, or also that of another one of `all`.
+ * Why those of these merchants that are new to the ledger may not put their settings in force, a sentence for each account of them
+ * that is or was that of another merchant, by the ledger, or also that of another one of `all`.
  */
 export async function takenTexts(
   db: Connection,
-  configured: readonly Reaching[],
-  all: readonly Reaching[] = configured,
+  configured: readonly WithFormer[],
+  all: readonly WithFormer[] = configured,
 ): Promise<string[]> {
-  const texts: string[] = []
   const known = await hashesInForce(db, configured)
-  for (const each of configured) {
-    if (known.has(each.merchantId)) continue
-    const others = await otherMerchantsAt(db, each)
-    const twins = all.flatMap(({ merchantId, account }) =>
-      merchantId === each.merchantId || others.includes(merchantId) || !isSameAccount(account, each.account)
-        ? []
-        : [merchantId],
-    )
-    const whose = [
-      ...(others.length > 0 ? [`is or was that of merchant ${others.join(', ')}`] : []),
-      ...(twins.length > 0 ? [`is in the settings also that of merchant ${twins.join(', ')}`] : []),
-    ]
-    if (whose.length > 0) texts.push(takenText(each, whose.join(' and ')))
-  }
-  return texts
+  const newcomers = configured.filter(({ merchantId }) => !known.has(merchantId))
+  return (await commonTexts(db, newcomers, all, 'is or was')).map(
+    (text) =>
+      `${text}. Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice`,
+  )
 }
+
+/** Which accounts of these merchants, former ones too, others have as well, by the ledger or by `all`: a sentence for each. */
+async function commonTexts(
+  db: Connection,
+  configured: readonly WithFormer[],
+  all: readonly WithFormer[],
+  verb: 'is also' | 'is or was',
+): Promise<string[]> {
+  const texts = new Set<string>()
+  for (const each of configured) {
+    for (const one of accountsIn(each)) {
+      const others = (await db.run(othersAt, { merchantId: each.merchantId, ...one })).flatMap(
+        ({ merchantId, isInForce }) => (isInForce || verb === 'is or was' ? [merchantId] : []),
+      )
+      const twins = all.flatMap((other) => {
+        const { merchantId } = other
+        if (merchantId === each.merchantId || others.includes(merchantId)) return []
+        return accountsIn(other).some((account) => isSameAccount(account, one)) ? [merchantId] : []
+      })
+      const whose = [
+        ...(others.length > 0 ? [`${verb} that of merchant ${others.join(', ')}`] : []),
+        ...(twins.length > 0 ? [`is in the settings also that of merchant ${twins.join(', ')}`] : []),
+      ]
+      if (whose.length > 0) texts.add(commonText(each, one, whose.join(' and ')))
+    }
+  }
+  return [...texts]
+}
+
+const accountsIn = ({ account, former }: WithFormer): Account[] => [account, ...former]
+
+const commonText = (
+  { merchantId, account }: Reaching,
+  { accountId, mchId, baseUrl }: Account,
+  whose: string,
+): string =>
+  `merchant ${merchantId}: its ${accountId === account.accountId ? '' : 'former '}gateway account, mchId ${mchId} at ${baseUrl}, ` +
+  `${whose} (the same mchId at this address, or with its key or a former one)`
 
 /** By merchant, the hash of the settings in force; it lacks those that never had any. */
 async function hashesInForce(db: Connection, configured: readonly Reaching[]): Promise<Map<string, string>> {
@@ -175,30 +208,28 @@ async function hashesInForce(db: Connection, configured: readonly Reaching[]): P
   return new Map(rows.map(({ merchantId, settingsHash }) => [merchantId, settingsHash]))
 }
 
-const takenText = ({ merchantId, account }: Reaching, whose: string): string =>
-  `merchant ${merchantId}: its gateway account, mchId ${account.mchId} at ${account.baseUrl}, ${whose} (the same mchId at this ` +
-  'address or with this key). Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice'
-
 export const TAKEN_TODO =
   'If this is the same merchant, use only its former id (MERCHANT_ID, or id in the merchants file). If not, correct the base URL, ' +
-  'mchId or key. If this id was in use before (a ledger that was restored may have forgotten it), or if both shall send through ' +
-  'this one account on purpose, run payoutd merchant adopt for it with the reason'
+  'mchId or key, or take the former account or key out. If this id was in use before (a ledger that was restored may have forgotten ' +
+  'it), or if both shall send through this one account on purpose, run payoutd merchant adopt for it with the reason'
 
 function refuseTaken(texts: readonly string[]): void {
   if (texts.length > 0) throw new ExpectedFailure(`${texts.join('; ')}. Nothing was started. ${TAKEN_TODO}`)
 }
 
-const otherMerchantsAt = async (
-  db: Connection,
-  { merchantId, account: { accountId, mchId, keyFingerprint } }: Reaching,
-): Promise<string[]> =>
-  (await db.run(othersAt, { merchantId, accountId, mchId, keyFingerprint })).map((each) => each.merchantId)
+async function otherMerchantsAt(db: Connection, configured: WithFormer): Promise<string[]> {
+  const { merchantId } = configured
+  const others = new Set<string>()
+  for (const account of accountsIn(configured))
+    for (const other of await db.run(othersAt, { merchantId, ...account })) others.add(other.merchantId)
+  return [...others].sort()
+}
 
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
 
 /**
- * `before` null: none were in force. `others`: the other merchants whose account this is or was. `unchanged`: these were in force
- * already. `moved`: the operator was shown other settings in force, or other merchants.
+ * `before` null: none were in force. `others`: the other merchants whose account this, or a former one of these settings, is or was.
+ * `unchanged`: these were in force already. `moved`: the operator was shown other settings in force, or other merchants.
  */
 export type Adopted = {
   kind: 'adopted' | 'unchanged' | 'moved'
@@ -275,12 +306,10 @@ async function fenceNewcomer(
   return reason
 }
 
-/** Locks the account and then the merchant's row. Returns the account in force; null: none is. */
-async function lockAccount(
-  tx: Transaction,
-  { merchantId, account, feeEstimate }: Configured,
-): Promise<Account | null> {
-  await tx.run(takeAccountTurn, account)
+/** Locks the accounts of these settings and then the merchant's row. Returns the account in force; null: none is. */
+async function lockAccount(tx: Transaction, configured: Configured): Promise<Account | null> {
+  const { merchantId, account, feeEstimate } = configured
+  await tx.run(takeAccountTurns, { mchIds: accountsIn(configured).map(({ mchId }) => mchId) })
   await tx.run(openMerchant, { merchantId, feeEstimate })
   const [row] = await tx.run(lockInForce, { merchantId })
   if (!row || row.settingsHash === '') return null
@@ -352,14 +381,9 @@ export async function countWithdrawn(
   )
 }
 
-/** The merchants whose settings in force reach one account, in pairs of which one is among these, in words. */
-export async function sharedTexts(db: Database, merchantIds: string[]): Promise<string[]> {
-  const pairs = await db.run(inForceTogether, { merchantIds })
-  return pairs.map(
-    ({ merchantId, other, mchId, baseUrl }) =>
-      `merchants ${merchantId} and ${other} both send through one gateway account, mchId ${mchId} at ${baseUrl}`,
-  )
-}
+/** Which accounts of these, former ones too, others have now as well, in force or in the settings: a sentence for each. */
+export const sharedTexts = (db: Database, configured: readonly WithFormer[]): Promise<string[]> =>
+  commonTexts(db, configured, configured, 'is also')
 
 /** How much of a merchant is open at each account. */
 export const openAccounts = (db: Database, merchantId: string): Promise<OpenAt[]> =>

@@ -27,7 +27,7 @@ export function adoptedText(
     ...(others.length === 0
       ? []
       : [
-          `this account is or was also that of merchant ${others.join(', ')}: payoutd does not recognize a payout that both ask for, ` +
+          `this account, or a former one of these settings, is or was also that of merchant ${others.join(', ')}: payoutd does not recognize a payout that both ask for, ` +
             'and pays it twice',
         ]),
     ...open.flatMap((each) => {

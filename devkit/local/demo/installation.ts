@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { type Config, ConfigError, readConfig } from '../../../src/config/config.ts'
-import { accountOf } from '../../../src/gateway/dialect/account.ts'
+import { withAccount } from '../../../src/gateway/dialect/account.ts'
 import { migrateAll } from '../../../src/ledger/tables/migrate-all.ts'
 import { topicNames } from '../../../src/messages/topics.ts'
 import { adoptSettings } from '../../../src/operators/gateway-settings.ts'
@@ -136,7 +136,7 @@ async function adoptOwn({ databaseUrl, merchants, kafka, topicPrefix }: Config):
   const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd up' })
   try {
     for (const merchant of merchants.values()) {
-      const configured = { ...merchant, account: accountOf(merchant) }
+      const configured = withAccount(merchant)
       const why = { by: 'payoutd up', reason: "the gateway is this machine's own sandbox" }
       await adoptSettings(db, configured, why, earlierLedger(kafka, topicNames(topicPrefix)))
     }

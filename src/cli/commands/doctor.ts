@@ -18,7 +18,7 @@ import { failoverChecks } from '../../doctor/postgres/failover.ts'
 import { snapshotChecks } from '../../doctor/postgres/snapshots.ts'
 import { stoppedSendingChecks } from '../../doctor/stopped-sending.ts'
 import { createGatewayClient } from '../../gateway/client.ts'
-import { accountIdsOf, accountOf } from '../../gateway/dialect/account.ts'
+import { accountIdsOf, accountOf, withAccount } from '../../gateway/dialect/account.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
 import { type Addresses, addressesOf } from '../../platform/dependency-fault.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
@@ -96,11 +96,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       })),
     ),
     ...stoppedSendingChecks(db),
-    ...accountChecks(
-      db,
-      accountIdsOf(config.merchants),
-      merchants.map((merchant) => ({ merchantId: merchant.merchantId, account: accountOf(merchant) })),
-    ),
+    ...accountChecks(db, accountIdsOf(config.merchants), merchants.map(withAccount)),
     ...keptCallbackChecks(db, config.merchants),
     ...anomalyChecks(db),
     ...refusedMessageChecks(db),

@@ -14,8 +14,9 @@ await copyFile(join(import.meta.dirname, '../../../examples/payroll-2026-11.csv'
 const merchant = (limits: Partial<Merchant['limits']> = {}) =>
   ({
     ...{ baseUrl: 'http://127.0.0.1:9', mchId: '1000100', key: 'k', dialect: loadDialect('sandbox') },
+    ...{ formerKeys: [], formerAccounts: [] },
     limits: { minAmount: null, maxAmount: null, ...limits },
-  }) as Merchant
+  }) as unknown as Merchant
 
 /** No test here may connect to anything: the addresses are dead. */
 const config = (...ids: string[]): IngestConfig => ({

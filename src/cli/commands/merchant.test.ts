@@ -144,7 +144,10 @@ test("under another merchant id nothing starts at a merchant's account and no pa
 
   const adopted = await payoutd(['merchant', 'adopt', 'default', ...who], lost)
   assert.equal(adopted.code, 0)
-  assert.match(adopted.stdout, /; this account is or was also that of merchant acme: /)
+  assert.match(
+    adopted.stdout,
+    /; this account, or a former one of these settings, is or was also that of merchant acme: /,
+  )
 })
 
 test('an unknown merchant is refused, and the error lists the known ones', async (t) => {

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
 import { formatTime } from '../../domain/times.ts'
-import { accountIdsOf, accountOf } from '../../gateway/dialect/account.ts'
+import { accountIdsOf, withAccount } from '../../gateway/dialect/account.ts'
 import { promisesOf } from '../../gateway/dialect/dialect.ts'
 import { topicNames } from '../../messages/topics.ts'
 import {
@@ -154,7 +154,7 @@ account, payoutd would not learn of it.`,
     const config = readConfig(process.env)
     const merchant = config.merchants.get(merchantId)
     if (!merchant) throw unknownMerchant(merchantId, config)
-    const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
+    const configured = withAccount(merchant)
     const known = accountIdsOf(config.merchants).get(merchantId) ?? []
     const reportOf = async (db: Database, adopted: Adopted): Promise<DecisionResult> => {
       const open = await openAccounts(db, merchantId)

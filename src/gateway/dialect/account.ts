@@ -18,6 +18,9 @@ export type GatewaySettings = {
   tls: TlsFiles
 }
 
+/** A merchant's current account and its former ones. */
+export type MerchantGateways = GatewaySettings & { formerAccounts: readonly GatewaySettings[] }
+
 /** One account at a gateway with its settings, without any secret. */
 export type Account = {
   /** Identifies base URL and mchId: it stays the same after a new key or with another dialect. */
@@ -50,10 +53,15 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
   }
 }
 
-/** These settings with the account that they reach. */
-export const withAccount = <Settings extends GatewaySettings>(
+/** These settings with the account that they reach, and with `former`: the others that they give, once with each key. */
+export const withAccount = <Settings extends MerchantGateways>(
   settings: Settings,
-): Settings & { account: Account } => ({ ...settings, account: accountOf(settings) })
+): Settings & { account: Account; former: readonly Account[] } => {
+  const [account, ...former] = [settings, ...settings.formerAccounts].flatMap((each) =>
+    [each.key, ...each.formerKeys].map((key) => accountOf({ ...each, key })),
+  ) as [Account, ...Account[]]
+  return { ...settings, account, former }
+}
 
 const fingerprintOf = (key: string): string =>
   createHmac('sha256', key).update('payoutd key fingerprint').digest('hex').slice(0, 16)
@@ -69,7 +77,7 @@ export const callbackKeys = ({ key, formerKeys }: Pick<GatewaySettings, 'key' | 
 
 /** Each merchant's accounts: the current one first, then former ones. */
 export const accountIdsOf = (
-  merchants: ReadonlyMap<string, GatewaySettings & { formerAccounts: readonly GatewaySettings[] }>,
+  merchants: ReadonlyMap<string, MerchantGateways>,
 ): ReadonlyMap<string, readonly string[]> =>
   new Map(
     [...merchants].map(([merchantId, merchant]) => [

@@ -6,28 +6,22 @@ import { sql } from '../../platform/postgres/postgres.ts'
 
 type SettingsOf = { merchantId: string }
 
-/** Makes changes that put accounts of one mchId in force, for whichever merchant, take turns until their transactions end. */
-export const takeAccountTurn = sql<{ mchId: string }>`
-  select pg_advisory_xact_lock(hashtextextended('gateway account ' || ${'mchId'}, 0))`
+/** Makes changes by settings with accounts of one mchId, for whichever merchant, take turns until their transactions end. */
+export const takeAccountTurns = sql<{ mchIds: string[] }>`
+  select pg_advisory_xact_lock(hashtextextended('gateway account ' || mch_id, 0))
+  from (select distinct unnest(${'mchIds'}::text[]) collate "C" as mch_id order by 1) accounts`
 
-/** The other merchants for whom an account was ever in force, also at another address with the same key. */
-export const othersAt = sql<SettingsOf & Pick<Account, 'accountId' | 'mchId' | 'keyFingerprint'>, SettingsOf>`
-  select distinct merchant_id from gateway_settings
+/** The other merchants for whom an account is or ever was in force, also at another address with the same key. */
+export const othersAt = sql<
+  SettingsOf & Pick<Account, 'accountId' | 'mchId' | 'keyFingerprint'>,
+  SettingsOf & { isInForce: boolean }
+>`
+  select g.merchant_id, bool_or(m.merchant_id is not null) as is_in_force
+  from gateway_settings g left join merchants m using (merchant_id, settings_hash)
   where (account_id = ${'accountId'} or (mch_id = ${'mchId'} and key_fingerprint = ${'keyFingerprint'}))
     and merchant_id <> ${'merchantId'}
+  group by 1
   order by 1`
-
-/** Pairs of merchants whose settings in force reach one account; at least one of each pair is among these. */
-export const inForceTogether = sql<
-  { merchantIds: string[] },
-  SettingsOf & { other: string; mchId: string; baseUrl: string }
->`
-  with in_force as (select g.* from gateway_settings g join merchants using (merchant_id, settings_hash))
-  select a.merchant_id, b.merchant_id as other, a.mch_id, a.base_url
-  from in_force a join in_force b on a.merchant_id < b.merchant_id
-    and (a.account_id = b.account_id or (a.mch_id = b.mch_id and a.key_fingerprint = b.key_fingerprint))
-  where a.merchant_id = any(${'merchantIds'}) or b.merchant_id = any(${'merchantIds'})
-  order by 1, 2`
 
 /** When these settings were put in force, the latest time; no row: the ledger has no such act. */
 export const inForceSince = sql<SettingsOf & { settingsHash: string }, { since: Instant }>`
