@@ -15,7 +15,7 @@ import { registerSchemas } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
 import { type BatchDeclared, type CommandsTopic, openCommandsTopic } from './commands-topic.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
-import type { Overlap, OverlapComparison } from './overlap.ts'
+import type { Compared, Overlap, OverlapComparison } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { isSettled, report } from './report.ts'
 
@@ -81,6 +81,7 @@ const overlap = (found: Partial<Overlap>): Overlap => ({
     same: NONE,
     changed: NONE,
     fresh: NONE,
+    lacked: 0,
     behind: 0n,
     cancelled: null,
   },
@@ -495,6 +496,52 @@ test('an interrupted ingest whose batch was cancelled since continues only if so
     )
   }
   assert.deepEqual([agreed, again].map(isSettled), [false, false])
+})
+
+for (const first of [500, 1_200]) {
+  test(`a file of 1,200 rows is published again if the ledger lacks some of the ${first} that were published`, async () => {
+    const { commandsTopic, run } = await bench(rows(1, 1_200))
+    const abort = new AbortController()
+    await run({}, { onPublished: (done) => done === first && abort.abort(), signal: abort.signal })
+    const lacking = (found: Partial<Overlap> = {}) => ({
+      compare: async ({ published }: Compared) =>
+        overlap({ lacked: published && 1, fresh: some(1), ...found }),
+    })
+    const refused = await run({}, { ...lacking({ missing: some(1) }), agrees: async () => false })
+    assert.ok(refused.kind === 'batch-differs' && refused.published === first)
+    const again = await run({}, lacking())
+    assert.ok(again.kind === 'published' && again.resumedAfter === 0 && isSettled(again))
+    assert.match(report(again), /was published again, because payoutd did not have 1 of the payouts that an /)
+    assert.equal(commandsTopic.commands.length, first + 1_200)
+    assert.equal((await run()).kind, 'published-before')
+  })
+}
+
+for (const first of [500, 1_200]) {
+  test(`while intake is behind, what it lacks of ${first} published rows of 1,200 may be on its way, and the report says so`, async () => {
+    const { commandsTopic, run } = await bench(rows(1, 1_200))
+    const abort = new AbortController()
+    await run({}, { onPublished: (done) => done === first && abort.abort(), signal: abort.signal })
+    const again = await run({}, { compare: async () => overlap({ lacked: 1, behind: 2n }) })
+    assert.equal(again.kind, first === 500 ? 'published' : 'published-before')
+    assert.equal(isSettled(again), false)
+    assert.match(
+      report(again),
+      /But payoutd does not have 1 of the payouts that an earlier run published, and has not read 2 commands yet: is/,
+    )
+    assert.equal(commandsTopic.commands.length, 1_200)
+  })
+}
+
+test('a file that was published before a ledger stopped answering is not published again, and the report says what is unknown', async () => {
+  const { commandsTopic, run } = await bench(rows(1, 3))
+  await run()
+  const again = await run({}, { compare: async () => ({ kind: 'unknown', why: 'the ledger is down' }) })
+  assert.deepEqual(
+    [again.kind, isSettled(again), commandsTopic.commands.length],
+    ['published-before', true, 3],
+  )
+  assert.match(report(again), /It is unknown what the batch already has: the ledger is down/)
 })
 
 test('stopping during the comparison of the file with its batch publishes nothing', async () => {

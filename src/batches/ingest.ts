@@ -52,12 +52,13 @@ type Checked = { summary: Summary; refusedFile: string | null }
 
 /**
  * `payoutsFile` lists every payout of the file, including those that an earlier run published. `cancelled`: who has cancelled the
- * batch, and why, so that payoutd pays nothing that arrives of it; null: nobody did, as far as is known.
+ * batch, and why, so that payoutd pays nothing that arrives of it; null: nobody did, as far as is known. `comparison`: what the
+ * ledger had before this run published anything.
  */
 type IngestOutcome = { cancelled: string | null } & (
-  | { kind: 'published-before'; checkpoint: string; payoutsFile: string }
+  | { kind: 'published-before'; checkpoint: string; payoutsFile: string; comparison: OverlapComparison }
   | { kind: 'interrupted'; published: number }
-  | { kind: 'published'; resumedAfter: number; payoutsFile: string }
+  | { kind: 'published'; resumedAfter: number; payoutsFile: string; comparison: OverlapComparison }
 )
 
 /** The result of an ingest. Only an Outcome has published anything, now or before. */
@@ -74,9 +75,9 @@ export type Ingested =
 /**
  * Ingests a payroll file. It checks the whole file before it publishes anything. Publishing can be interrupted at any point, and
  * the same request resumes it. The same file for the same batch can be ingested any number of times: its rows have the same
- * payoutIds and are paid once. A file that does not match what its batch already has is published only if somebody agrees. Throws
- * if another ingest checks or publishes the file, if the file, Kafka or the registry cannot be reached, or if the file changes
- * meanwhile.
+ * payoutIds and are paid once. Rows that an earlier run published, but that were lost before intake stored them, are published
+ * again. A file that does not match what its batch already has is published only if somebody agrees. Throws if another ingest
+ * checks or publishes the file, if the file, Kafka or the registry cannot be reached, or if the file changes meanwhile.
  */
 export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
   // Two ingests at once would write the same lists beside the file.
@@ -114,7 +115,8 @@ async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<I
   if (summary.payable.rows === 0) return { kind: 'nothing-payable', ...checked }
   const { payroll } = request
   if (request.dryRun) {
-    const comparison = await deps.compare({ payroll, payable, totals: summary.payable, ends: null })
+    const compared = { payroll, payable, totals: summary.payable, published: 0, ends: null }
+    const comparison = await deps.compare(compared)
     return { kind: 'dry-run', comparison, mayBeCutOff: mayBeCutOff(request, summary), ...checked }
   }
 
@@ -173,21 +175,24 @@ async function publish(
     fileHash: summary.fileHash,
   }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
-  const before = await checkpoint.load(digest.whole)
+  const kept = await checkpoint.load(digest.whole)
+  const published = kept?.published ?? 0
+  const { topic } = commandsTopic.destination
+  const ends = { topic, partitions: await commandsTopic.ends() }
+  const comparison = await compare({ payroll, payable, totals: summary.payable, published, ends })
+  const { lacked, behind, cancelled } = comparison.kind === 'compared' ? comparison : NOTHING_KNOWN
+  const before = lacked > 0 && behind === 0n ? null : kept
   // Somebody agreed to an ingest that has begun, but not to a cancellation since.
-  if (before === null || (before.published < rows && (await cancellation()) !== null)) {
-    const { topic } = commandsTopic.destination
-    const ends = { topic, partitions: await commandsTopic.ends() }
-    const comparison = await compare({ payroll, payable, totals: summary.payable, ends })
+  if (before === null || (published < rows && cancelled !== null)) {
     const doubts = { comparison, mayBeCutOff: mayBeCutOff(request, summary) }
     if ((doubts.mayBeCutOff || isDoubtful(comparison)) && !(await agrees(doubts)))
-      return { kind: 'batch-differs', ...doubts, published: before?.published ?? 0 }
+      return { kind: 'batch-differs', ...doubts, published }
   }
   const progress = before ?? { declaredAt: clock.now(), payable: digest.whole, published: 0 }
   if (progress.published < rows) await onBegin(summary)
   const payouts = await ListFile.open(payoutsFile(payroll), 'payouts', PAYOUT_COLUMNS)
   try {
-    const published = await publishPayroll({
+    const done = await publishPayroll({
       payroll,
       summary,
       payable,
@@ -197,20 +202,22 @@ async function publish(
       commandsTopic,
       payouts,
       signal,
-      onPublished: (done) => onPublished(done, rows),
+      onPublished: (acknowledged) => onPublished(acknowledged, rows),
     })
-    if (published < rows) return { kind: 'interrupted', published, cancelled: await cancellation() }
+    if (done < rows) return { kind: 'interrupted', published: done, cancelled: await cancellation() }
     if ((await commandsTopic.topicId()) !== commandsTopic.destination.topicId)
       throw madeAgain(commandsTopic.destination)
     await payouts.complete()
   } finally {
     await payouts.discard()
   }
-  const ended = { payoutsFile: payouts.path, cancelled: await cancellation() }
+  const ended = { payoutsFile: payouts.path, comparison, cancelled: await cancellation() }
   return progress.published === rows
     ? { kind: 'published-before', checkpoint: checkpoint.path, ...ended }
     : { kind: 'published', resumedAfter: progress.published, ...ended }
 }
+
+const NOTHING_KNOWN = { lacked: 0, behind: 0n, cancelled: null }
 
 /** An operator who gives the sum notices if a part of the file is missing. */
 const mayBeCutOff = ({ expected }: IngestRequest, { lastLineEnds }: Summary): boolean =>

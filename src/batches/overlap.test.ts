@@ -43,6 +43,7 @@ async function world(t: TestContext) {
       rows: string[],
       partitions: { high: bigint } | null = null,
       meanwhile: () => Promise<unknown> = async () => undefined,
+      published = 0,
     ): Promise<Overlap> {
       const payroll = await file(rows)
       const { summary, payable } = await checkPayroll(payroll, {
@@ -54,7 +55,7 @@ async function world(t: TestContext) {
       let seconds = 0
       return compareWithBatch(
         {
-          ...{ payroll, payable, totals: summary.payable },
+          ...{ payroll, payable, totals: summary.payable, published },
           ends: end && { topic: topics.commands, partitions: [end] },
         },
         {
@@ -76,7 +77,7 @@ const beforeRows = (db: Database, meanwhile: () => Promise<unknown>): Database =
   },
 })
 
-const inWords = ({ kind: _, behind, cancelled: __, ...totals }: Overlap) => ({
+const inWords = ({ kind: _, behind, cancelled: __, lacked: ___, ...totals }: Overlap) => ({
   ...Object.fromEntries(
     Object.entries(totals).map(([name, { rows, amount }]) => [name, `${rows} of ₹${amount / 100n}`]),
   ),
@@ -127,6 +128,15 @@ test('the ingest waits for commands on their way, and reports those that intake 
   await standAt(ledger, 0, { offset: 3n, logId: null })
   assert.equal((await compare([row('E1', 100)], { high: 3n })).behind, 0n)
   assert.equal((await compare([row('E1', 100)], { high: 5n })).behind, 2n)
+})
+
+test('of the rows that an earlier run published, those that were not accepted are lacking, whatever was accepted of the others', async (t) => {
+  const { takeIn, compare } = await world(t)
+  const rows = [row('E1', 100), row('E2', 200), row('E3', 400), row('E4', 800)]
+  const lacked = async (published: number) => (await compare(rows, null, undefined, published)).lacked
+  assert.deepEqual([await lacked(0), await lacked(3)], [0, 3])
+  await takeIn([row('E2', 201), row('E3', 400), row('E4', 800)])
+  assert.deepEqual([await lacked(0), await lacked(1), await lacked(3), await lacked(4)], [0, 1, 1, 1])
 })
 
 test('nothing is paid of a batch that a person cancelled, and the ingest says so before it publishes anything', async (t) => {

@@ -17,8 +17,9 @@ import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 /**
  * What a file and its batch have in common. `batch`: the accepted payouts of the batch that are paid or may yet be; `missing`:
  * those of them that the file does not have. Of the file's rows, `same` were accepted, `changed` were accepted with another
- * amount or payee, and `fresh` were not accepted. `behind`: commands that intake has yet to store, which may belong to the batch.
- * `cancelled`: who cancelled the batch, and why, so that payoutd cancels what arrives of it; null: nobody did.
+ * amount or payee, and `fresh` were not accepted. `lacked`: how many rows that an earlier run published were not. `behind`: commands
+ * that intake has yet to store, which may belong to the batch. `cancelled`: who cancelled the batch, and why, so that payoutd
+ * cancels what arrives of it; null: nobody did.
  */
 export type Overlap = {
   kind: 'compared'
@@ -27,6 +28,7 @@ export type Overlap = {
   same: PayrollTotals
   changed: PayrollTotals
   fresh: PayrollTotals
+  lacked: number
   behind: bigint
   cancelled: string | null
 }
@@ -34,11 +36,15 @@ export type Overlap = {
 /** `unknown`: the ledger did not answer; `why` says the reason in words. */
 export type OverlapComparison = Overlap | { kind: 'unknown'; why: string }
 
-/** A file, and its payable rows. `ends`: the end offsets of the commands topic; null: the comparison does not wait for intake. */
+/**
+ * A file, and its payable rows. `published`: how many of them, from the first, an earlier run published. `ends`: the end offsets
+ * of the commands topic; null: the comparison does not wait for intake.
+ */
 export type Compared = {
   payroll: Payroll
   payable: RowSet
   totals: PayrollTotals
+  published: number
   ends: { topic: string; partitions: readonly PartitionEnd[] } | null
 }
 
@@ -58,7 +64,7 @@ const LOOK_EVERY_MS = 200
 
 /** Asks the ledger what the file's batch already has, once intake has stored the commands on their way, or after 10 s. */
 export async function compareWithBatch(
-  { payroll, payable, totals, ends }: Compared,
+  { payroll, payable, totals, published, ends }: Compared,
   deps: CompareDeps,
 ): Promise<Overlap> {
   const behind = ends === null ? 0n : await untilTakenIn(ends, deps)
@@ -68,7 +74,8 @@ export async function compareWithBatch(
   const isThere = (await db.run(pageOfTakenIn, { ...of, after: '', limit: 1 })).length > 0
   const inFile = new PayoutIds()
   let [same, changed] = [NOTHING, NOTHING]
-  for await (const commands of isThere ? payableOf(payroll, payable) : []) {
+  let [read, lacked] = [0, published]
+  for await (const commands of isThere ? payableOf(payroll, payable, published) : []) {
     signal.throwIfAborted()
     for (const { payoutId } of commands) inFile.add(payoutId)
     const [some] = await db.run(overlapOf, {
@@ -77,6 +84,8 @@ export async function compareWithBatch(
     })
     same = plus(same, some?.sameRows, some?.sameAmount)
     changed = plus(changed, some?.otherRows, some?.otherAmount)
+    read += commands.length
+    if (read <= published) lacked = published - same.rows - changed.rows
   }
   // One statement decides about a payout: it may end or arrive while the file is read.
   let [batch, missing] = [NOTHING, NOTHING]
@@ -97,6 +106,7 @@ export async function compareWithBatch(
     same,
     changed,
     fresh,
+    lacked,
     behind,
     cancelled,
   }
@@ -135,13 +145,18 @@ async function untilTakenIn(
   }
 }
 
-/** What a file asks for, some rows at a time. */
-async function* payableOf(payroll: Payroll, payable: RowSet): AsyncGenerator<PayoutCommand[]> {
+/** What a file asks for, some rows at a time: those that an earlier run published, then the others. */
+async function* payableOf(
+  payroll: Payroll,
+  payable: RowSet,
+  published: number,
+): AsyncGenerator<PayoutCommand[]> {
   let commands: PayoutCommand[] = []
+  let read = 0
   for await (const row of readPayroll(payroll, () => undefined)) {
     if (row.kind !== 'payable' || !payable.has(row.row)) continue
     commands.push(row.command)
-    if (commands.length < ROWS_AT_ONCE) continue
+    if (++read !== published && commands.length < ROWS_AT_ONCE) continue
     yield commands
     commands = []
   }

@@ -14,19 +14,16 @@ const summary: Summary = {
   repeated: totals(1, 50_000n),
   unreadableAmounts: 2,
 }
+const doubts = { comparison: { kind: 'unknown', why: 'the ledger is down' }, mayBeCutOff: false } as const
 const files = { refusedFile: 'nov.csv.refused.csv', payoutsFile: 'nov.csv.payouts.csv' }
+const known = { comparison: doubts.comparison, cancelled: null, summary, ...files }
 
 test('the report about a published file says where to find it, and that known payouts are not paid again', () => {
-  const said = report({ kind: 'published', resumedAfter: 0, cancelled: null, summary, ...files })
+  const said = report({ kind: 'published', resumedAfter: 0, ...known })
   assert.match(said, /Published: 2 payouts\. payoutd does not pay again what it already knows of this batch/)
   assert.match(said, /payoutId of every row to be paid: nov\.csv\.payouts\.csv$/)
-  assert.match(
-    report({ kind: 'published-before', checkpoint: 'c', cancelled: null, summary, ...files }),
-    /nov\.csv\.payouts\.csv$/,
-  )
+  assert.match(report({ kind: 'published-before', checkpoint: 'c', ...known }), /nov\.csv\.payouts\.csv$/)
 })
-
-const doubts = { comparison: { kind: 'unknown', why: 'the ledger is down' }, mayBeCutOff: false } as const
 
 test('amounts that are in no total are counted beside it', () => {
   const said = report({ kind: 'dry-run', ...doubts, summary, refusedFile: null })

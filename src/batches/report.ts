@@ -7,9 +7,13 @@ import type { OverlapComparison } from './overlap.ts'
 /** Whether nothing is left for the sender of the file to do. */
 export function isSettled(ingested: Ingested): boolean {
   const { kind } = ingested
-  if (kind === 'published' || kind === 'published-before') return ingested.cancelled === null
-  return kind === 'dry-run'
+  if (kind !== 'published' && kind !== 'published-before') return kind === 'dry-run'
+  return ingested.cancelled === null && !mayBeLost(ingested.comparison)
 }
+
+/** Whether the ledger lacks what an earlier run published, and intake may yet store it. */
+const mayBeLost = (comparison: OverlapComparison): boolean =>
+  comparison.kind === 'compared' && comparison.lacked > 0 && comparison.behind > 0n
 
 /** The result of an ingest, in words and figures for the sender of the file. Amounts in rupees. */
 export function report(ingested: Ingested): string {
@@ -19,7 +23,7 @@ export function report(ingested: Ingested): string {
       ...ingested.faults.map((fault) => `- ${visible(fault)}`),
     ].join('\n')
   }
-  if (ingested.kind === 'stopped') return 'Interrupted before anything was published.'
+  if (ingested.kind === 'stopped') return 'Interrupted: this run published nothing.'
   const { summary, refusedFile } = ingested
   const isCancelled = cancellationIn(ingested) !== null
   return [
@@ -64,7 +68,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
       ].join('\n')
     case 'published-before':
       return ingested.cancelled === null
-        ? `Nothing was published: this file was already published for this batch. (To publish it again, which pays nobody twice, delete ${ingested.checkpoint}.)`
+        ? `Nothing was published: this file was already published for this batch. (To publish it again, which pays nobody twice, delete ${ingested.checkpoint}.)${earlierRun(ingested.comparison)}`
         : `Nothing was published: this file was already published for this batch. ${butCancelled(ingested.cancelled)}`
     case 'interrupted': {
       const sofar = `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published.`
@@ -75,7 +79,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'published': {
       const all = `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}.`
       return ingested.cancelled === null
-        ? `${all} payoutd does not pay again what it already knows of this batch, even if the file differs now: payoutd payout list with this --batch shows such rows.`
+        ? `${all} payoutd does not pay again what it already knows of this batch, even if the file differs now: payoutd payout list with this --batch shows such rows.${earlierRun(ingested.comparison)}`
         : `${all} ${butCancelled(ingested.cancelled)}`
     }
   }
@@ -105,7 +109,7 @@ export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
 
 /** What a file and its batch have in common, a line each; none if the batch is new. */
 export function comparisonLines(comparison: OverlapComparison): string[] {
-  if (comparison.kind === 'unknown') return [`It is unknown what the batch already has: ${comparison.why}`]
+  if (comparison.kind === 'unknown') return [unknownText(comparison.why)]
   const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
   const lines: [PayrollTotals, string][] = [
     [batch, 'of the batch are paid or may still be paid'],
@@ -127,6 +131,19 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
         ]),
   ]
 }
+
+/** What became of the payouts of an earlier run, as far as there is something to say. */
+function earlierRun(comparison: OverlapComparison): string {
+  if (comparison.kind === 'unknown') return `\n\n${unknownText(comparison.why)}`
+  const { lacked, behind } = comparison
+  if (lacked === 0) return ''
+  const these = `${count(lacked)} of the payouts that an earlier run published`
+  return behind > 0n
+    ? `\n\nBut payoutd does not have ${these}, and has not read ${behind} commands yet: is payoutd running? Run the same command again once it has read them (payoutd doctor counts them): if payouts were lost, it publishes them again, which pays nobody twice.`
+    : `\n\nThe file was published again, because payoutd did not have ${these}: Kafka lost them, or they are dead letters. If they are missing again, payoutd dlq list shows why.`
+}
+
+const unknownText = (why: string): string => `It is unknown what the batch already has: ${why}`
 
 const earlier = (rows: number): string => (rows > 0 ? `, of which ${count(rows)} by an earlier run` : '')
 

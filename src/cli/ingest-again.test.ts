@@ -2,13 +2,18 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
+import { startPayoutd } from '../app/start.ts'
 import { readConfig } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { topicNames } from '../messages/topics.ts'
-import { makeTopic, unique } from '../platform/kafka/kafka.fixture.ts'
+import { kafkaFor } from '../platform/kafka/connection.ts'
+import { kafka, makeTopic, unique } from '../platform/kafka/kafka.fixture.ts'
+import { silentLogger } from '../platform/log.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { eventually } from '../platform/running/eventually.fixture.ts'
 import { payoutd } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
@@ -16,7 +21,7 @@ test('without a terminal a file that does not match its batch is published only 
   const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: `${unique('again')}.` })
   const config = readConfig(env)
   await registered(config)
-  await makeTopic(topicNames(config.topicPrefix).commands, 2)
+  for (const topic of Object.values(topicNames(config.topicPrefix))) await makeTopic(topic, 1)
   const folder = mkdtempSync(path.join(tmpdir(), 'payroll-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = path.join(folder, 'payroll.csv')
@@ -43,7 +48,9 @@ test('without a terminal a file that does not match its batch is published only 
   const agreed = await ingest('--yes', '--by', 'meera', '--reason', 'november')
   assert.equal(agreed.code, 0, agreed.stderr)
   assert.match(agreed.stdout, /Published: 1 payouts/)
-  assert.equal((await ingest()).code, 0)
+  const unread = await ingest()
+  assert.equal(unread.code, 3, unread.stderr)
+  assert.match(unread.stdout, /does not have 1 of the payouts .*, and has not read 2 commands yet/)
   const { stdout } = await payoutd(['acts', 'list', '--json'], env)
   const acts = stdout
     .trim()
@@ -56,6 +63,9 @@ test('without a terminal a file that does not match its batch is published only 
     ]),
     ['published', undefined].map((ending) => ['ingest', 'meera', 'november', ['nov'], 1, ending]),
   )
+  const running = await startPayoutd(config, new Set(['intake']), silentLogger)
+  t.after(() => running.stop())
+  assert.equal((await ingest()).code, 0)
   const cancel = ['payout', 'cancel', '--batch', 'nov', '--by', 'meera', '--reason', 'wrong file', '--yes']
   assert.match((await payoutd(cancel, env)).stdout, /p-17 is cancelled/)
   const cancelled = await ingest()
@@ -64,4 +74,80 @@ test('without a terminal a file that does not match its batch is published only 
     cancelled.stdout,
     /already published for this batch\. But the batch was cancelled \(meera: wrong file /,
   )
+})
+
+/** An installation with one merchant, and a file of two payouts. */
+async function installation(t: TestContext) {
+  const database = await freshDatabase(t)
+  const env = testEnvironment(database, { TOPIC_PREFIX: `${unique('lost')}.`, TOPIC_PARTITIONS: '1' })
+  const config = readConfig(env)
+  await registered(config)
+  const topics = topicNames(config.topicPrefix)
+  for (const topic of Object.values(topics)) await makeTopic(topic, 1)
+  const folder = mkdtempSync(path.join(tmpdir(), 'payroll-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'payroll.csv')
+  writeFileSync(
+    file,
+    [
+      'reference,account_name,account_no,ifsc,amount',
+      row('E1', '5010012345678'),
+      row('E2', '5010012345679'),
+      '',
+    ].join('\n'),
+  )
+  return {
+    ...{ env, topics },
+    ingest: (as: NodeJS.ProcessEnv) => payoutd(['ingest', file, '--batch', 'nov'], as),
+    async serve(as: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
+      const running = await startPayoutd(readConfig(as), new Set(['intake', 'relay']), silentLogger)
+      t.after(() => running.stop())
+      return () => running.stop()
+    },
+    payouts: async () => (await database.db.run(countPayouts, {}))[0]?.count,
+    isRead: () =>
+      eventually('intake has read the file', async () => {
+        const [at] = await database.db.run(nextOffset, { topic: topics.commands })
+        return at?.offset === 3n
+      }),
+  }
+}
+
+const row = (reference: string, account: string) => `${reference},Asha Rao,${account},HDFC0001234,500`
+const countPayouts = sql<object, { count: number }>`select count(*)::int as count from payouts`
+const nextOffset = sql<{ topic: string }, { offset: bigint }>`
+  select next_offset as offset from intake_offsets where topic = ${'topic'}`
+
+test('a file whose commands became dead letters is published again once serve knows its merchant', async (t) => {
+  const { env, ingest, serve, payouts, isRead } = await installation(t)
+  const bolt = { ...env, MERCHANT_ID: 'bolt', GATEWAY_MCH_ID: '2000200', GATEWAY_KEY: 'another-key-of-bolt' }
+  const stop = await serve(env)
+  assert.equal((await ingest(bolt)).code, 0)
+  await isRead()
+  await stop()
+  await serve(bolt)
+  const again = await ingest(bolt)
+  assert.equal(again.code, 0, again.stdout)
+  assert.match(again.stdout, /was published again, because payoutd did not have 2 of the payouts/)
+  await eventually('the payouts are there', async () => (await payouts()) === 2)
+  const third = await ingest(bolt)
+  assert.equal(third.code, 0, third.stdout)
+  assert.match(third.stdout, /already published for this batch/)
+})
+
+test('a file whose commands Kafka dropped before intake read them is published again', async (t) => {
+  const { env, topics, ingest, serve, payouts } = await installation(t)
+  assert.equal((await ingest(env)).code, 0)
+  const ended = new AbortController()
+  const admin = kafkaFor(kafka(), silentLogger, ended.signal).admin()
+  await admin.connect()
+  await admin.fetchTopicOffsets(topics.commands)
+  await admin.deleteTopicRecords({ topic: topics.commands, partitions: [{ partition: 0, offset: '-1' }] })
+  await admin.disconnect()
+  ended.abort()
+  await serve(env)
+  const again = await ingest(env)
+  assert.equal(again.code, 0, again.stdout)
+  assert.match(again.stdout, /was published again, because payoutd did not have 2 of the payouts/)
+  await eventually('the payouts are there', async () => (await payouts()) === 2)
 })
