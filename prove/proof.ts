@@ -270,6 +270,9 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   loopback, wires that delay and cut, and no disk that lies about what it wrote.
 - **A former primary that is back as it was.** If it is started again in its own timeline, and so is every process of
   payoutd, its ledger fits to its server, and nothing that was sent and paid by its successor shows in it.
+- **A database that was set back in place.** A copy in the same server, or a dump loaded into another database, shows by its OID. A
+  disk snapshot, or a dump whose tables replace those of the ledger in its own database, does not: payoutd notices only by commands
+  that the ledger has forgotten, or by evidence that it does not know.
 - **Upstreams that share a partition.** Who may write commands in transactions can hold up those of others in the same
   partition for as long as the brokers let a transaction stay open: what was not committed is never paid.
 - **Bits that turn in the memory of a broker or a proxy.** TCP finds a bit that turns on a wire, and payoutd compares the checksums

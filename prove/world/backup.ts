@@ -15,23 +15,23 @@ export class Backup {
     const database = server.pathname.slice(1)
     server.pathname = '/postgres'
     const backup = new Backup(server.href, database)
-    await backup.#run(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
-      `create database ${database}_backup template ${database}`,
-    )
+    await withSession(server.href, async (session) => {
+      await session.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
+      )
+      await session.query(`create database ${database}_backup template ${database}`)
+    })
     return backup
   }
 
+  /** With its former OID, so that it seems to have been set back in place: a connection does not show it. */
   restore(): Promise<void> {
-    return this.#run(
-      `drop database ${this.#database} with (force)`,
-      `create database ${this.#database} template ${this.#database}_backup`,
-    )
-  }
-
-  #run(...statements: string[]): Promise<void> {
     return withSession(this.#server, async (session) => {
-      for (const statement of statements) await session.query(statement)
+      const { rows } = await session.query('select oid from pg_database where datname = $1', [this.#database])
+      await session.query(`drop database ${this.#database} with (force)`)
+      await session.query(
+        `create database ${this.#database} template ${this.#database}_backup oid ${rows[0].oid}`,
+      )
     })
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { drop, freshName, onServer, urlOf } from '../../test/emptied-databases.ts'
 import { silentLogger } from '../platform/log.ts'
 import { connectDatabase, type Sql, sql, withSession } from '../platform/postgres/postgres.ts'
 import { changedSince, isOneStep, watchServer } from './failover-watch.ts'
@@ -8,7 +9,7 @@ import { fencedMerchants } from './ledger.ts'
 import { notedServer, type ServerIdentity, serverIdentity } from './sql/server-identity.ts'
 
 const noted = sql<ServerIdentity>`
-  update ledger_server set system_identifier = ${'systemIdentifier'}, timeline = ${'timeline'}`
+  update ledger_server set system_identifier = ${'systemIdentifier'}, timeline = ${'timeline'}, database_oid = ${'databaseOid'}`
 const known = sql<object>`
   insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
   values ('acme', 'h', null, null, null), ('umbrella', 'h', now(), 'asha', 'disk lost')`
@@ -55,6 +56,45 @@ test('payoutd fences every merchant before it uses a connection to a server with
   }
 })
 
+for (const [what, isStarted, fenced] of [
+  [
+    'a copy of a ledger in the same server, as a loaded dump is, fences every merchant',
+    true,
+    ['acme', 'globex', 'umbrella'],
+  ],
+  ['a copy of a ledger that no payoutd has used fences nobody', false, ['umbrella']],
+] as const)
+  test(what, async (t) => {
+    const { db, url } = await freshDatabase(t)
+    await db.run(known, {})
+    if (isStarted) {
+      const first = open(url)
+      await fencedMerchants(first)
+      await first.close()
+    }
+    const server = process.env.TEST_DATABASE_URL as string
+    const copy = freshName()
+    await onServer(server, async (session) => {
+      const name = new URL(url).pathname.slice(1)
+      await session.query(
+        'select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1',
+        [name],
+      )
+      await session.query(`create database ${copy} template ${name}`)
+    })
+    t.after(() => drop(server, copy))
+    const second = open(urlOf(server, copy))
+    t.after(() => second.close())
+    assert.deepEqual([...(await fencedMerchants(second))].sort(), fenced)
+    const [acme] = await second.run(fences, {})
+    if (isStarted)
+      assert.match(acme?.recoveringReason ?? '', /^the database is a copy .*, or a dump loaded there/)
+    assert.deepEqual(await second.run(notedServer, {}), await second.run(serverIdentity, {}))
+    const third = open(urlOf(server, copy))
+    t.after(() => third.close())
+    assert.deepEqual(await third.run(fences, {}), await second.run(fences, {}))
+  })
+
 test('if the process that noted a new server did not know a merchant, the process that has it in its settings fences it', async (t) => {
   const { db } = await freshDatabase(t)
   const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
@@ -71,13 +111,16 @@ test('if the process that noted a new server did not know a merchant, the proces
 })
 
 test('a process that has seen the successor notices when a former primary is back, and fences nobody twice', () => {
-  const server = { systemIdentifier: '1', timeline: 2n }
+  const server = { systemIdentifier: '1', timeline: 2n, databaseOid: 16_384n }
   const former = { ...server, timeline: 1n }
   const successor = { ...server, timeline: 3n }
   assert.equal(changedSince(null, null, server), null)
   assert.equal(changedSince(server, server, server), null)
   assert.equal(changedSince(former, server, former), server)
   assert.equal(changedSince(successor, server, successor), null, 'another process has fenced')
+  const copy = { ...server, databaseOid: 16_999n }
+  assert.equal(changedSince(copy, server, copy), null, 'another process has fenced the copy')
+  assert.equal(changedSince(server, copy, server), copy, 'the database of before the copy is back')
   assert.equal(
     changedSince(former, successor, server),
     successor,
@@ -86,12 +129,13 @@ test('a process that has seen the successor notices when a former primary is bac
 })
 
 test('a failover is one step of one server to the next of its timelines', () => {
-  const server = { systemIdentifier: '1', timeline: 2n }
+  const server = { systemIdentifier: '1', timeline: 2n, databaseOid: 16_384n }
   for (const [now, isOne] of [
     [{ ...server, timeline: 3n }, true],
     [{ ...server, timeline: 4n }, false],
     [{ ...server, timeline: 1n }, false],
-    [{ systemIdentifier: '2', timeline: 3n }, false],
+    [{ ...server, systemIdentifier: '2', timeline: 3n }, false],
+    [{ ...server, databaseOid: 16_999n, timeline: 3n }, false],
   ] as const)
     assert.equal(isOneStep(server, now), isOne)
 })

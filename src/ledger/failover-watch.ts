@@ -43,15 +43,19 @@ export function watchServer(
 }
 
 const ALL_FENCED =
-  'payoutd has fenced every merchant and sends nothing: the database may have lost its last commits. Make sure that the former ' +
-  'server is stopped, and run payoutd recover; if the new server has every commit of the former one, run payoutd recover --nothing-lost'
+  'payoutd has fenced every merchant and sends nothing: the database may lack commits. If DATABASE_URL names the wrong database, ' +
+  'correct it. Otherwise make sure that nothing uses the former server or database any more, and run payoutd recover; if a standby ' +
+  'that took over has every commit of the former server, run payoutd recover --nothing-lost'
 
 export const isSame = (one: ServerIdentity, other: ServerIdentity): boolean =>
-  one.systemIdentifier === other.systemIdentifier && one.timeline === other.timeline
+  isSameDatabase(one, other) && one.timeline === other.timeline
+
+const isSameDatabase = (one: ServerIdentity, other: ServerIdentity): boolean =>
+  one.systemIdentifier === other.systemIdentifier && one.databaseOid === other.databaseOid
 
 /** Exactly one failover, which an operator can know about. If there were more, payoutd did not see what each lost. */
 export const isOneStep = (before: ServerIdentity, now: ServerIdentity): boolean =>
-  before.systemIdentifier === now.systemIdentifier && now.timeline === before.timeline + 1n
+  isSameDatabase(before, now) && now.timeline === before.timeline + 1n
 
 /**
  * The server since which commits may be lost; null: nothing suggests a loss. `noted`: the server in the ledger itself; `seen`:
@@ -66,11 +70,18 @@ export function changedSince(
   return noted && !isSame(noted, now) ? noted : null
 }
 
-/** A former primary is back, without later commits. Its own ledger cannot show that. */
+/**
+ * A former primary, or the database from before its copy (whose OID is lower), is back without later commits. Its own ledger cannot
+ * show that.
+ */
 const wentBack = (before: ServerIdentity, now: ServerIdentity): boolean =>
-  before.systemIdentifier === now.systemIdentifier && now.timeline < before.timeline
+  before.systemIdentifier === now.systemIdentifier &&
+  (now.timeline < before.timeline || now.databaseOid < before.databaseOid)
 
-export const changeInWords = (before: ServerIdentity, now: ServerIdentity): string =>
-  before.systemIdentifier === now.systemIdentifier
-    ? `the database moved from timeline ${before.timeline} to ${now.timeline}: another server took over, or somebody restored a backup`
-    : `the database belongs to another cluster (${now.systemIdentifier}) than before (${before.systemIdentifier})`
+export function changeInWords(before: ServerIdentity, now: ServerIdentity): string {
+  if (before.systemIdentifier !== now.systemIdentifier)
+    return `the database belongs to another cluster (${now.systemIdentifier}) than before (${before.systemIdentifier})`
+  if (before.databaseOid !== now.databaseOid)
+    return `the database is a copy of another one of this server, or a dump loaded there (OID ${before.databaseOid}, now ${now.databaseOid})`
+  return `the database moved from timeline ${before.timeline} to ${now.timeline}: another server took over, or somebody restored a backup`
+}

@@ -47,7 +47,7 @@ const fencesOf = async (db: Database) =>
 /** As serve finds it after migrate: it has recorded the server and has no payouts. */
 async function newLedger(t: TestContext) {
   const opened = await testLedger(t)
-  await opened.ledger.db.run(noteServer, { systemIdentifier: '1', timeline: 1n })
+  await opened.ledger.db.run(noteServer, { systemIdentifier: '1', timeline: 1n, databaseOid: 1n })
   return { ...opened, db: opened.ledger.db }
 }
 

@@ -14,7 +14,7 @@ import { checkHistory, checkStandbys, failoverChecks } from './failover.ts'
 
 const ADDRESSES = { database: 'db:5432/payouts', kafka: 'kafka:9092', registry: 'http://registry:8081' }
 const THERE = { isAwaited: false, connected: 1 }
-const server = { systemIdentifier: '7710948747581368855', timeline: 3n }
+const server = { systemIdentifier: '7710948747581368855', timeline: 3n, databaseOid: 16_384n }
 
 test('another history of the database is wrong until somebody has looked at it, and the finding says what to do', () => {
   const promoted = checkHistory(server, { ...server, timeline: 4n })
@@ -22,6 +22,9 @@ test('another history of the database is wrong until somebody has looked at it, 
   assert.match(promoted.what, /from timeline 3 to 4/)
   assert.match('todo' in promoted ? promoted.todo : '', /payoutd recover/)
   assert.equal(checkHistory(server, { ...server, systemIdentifier: '1' }).state, 'wrong')
+  const copy = checkHistory(server, { ...server, databaseOid: 16_999n })
+  assert.match(copy.what, /a copy .* or a dump loaded there \(OID 16384, now 16999\)/)
+  assert.match('todo' in copy ? copy.todo : '', /DATABASE_URL/)
   assert.equal(checkHistory(server, server).state, 'good')
   assert.equal(checkHistory(undefined, server).state, 'good')
 })
@@ -58,7 +61,7 @@ test('a standby that is away, so that every commit waits, is wrong, and the find
 })
 
 const writes = sql<object>`
-  insert into ledger_server (system_identifier, timeline) values ('1', 1)
+  insert into ledger_server (system_identifier, timeline, database_oid) values ('1', 1, 1)
   on conflict (only_one) do update set since = now()`
 
 test('a commit that waits for a standby is found on a real server, and its error is explained', async (t) => {

@@ -24,8 +24,9 @@ export function checkHistory(noted: ServerIdentity | undefined, now: ServerIdent
   if (isSame(noted, now)) return good(`timeline ${now.timeline}, as when payoutd last looked`)
   return wrong(
     `${changeInWords(noted, now)}; no payoutd has used it since`,
-    'make sure that the former server is stopped. payoutd serve will fence every merchant. Then run payoutd recover, which asks the ' +
-      'gateway about open payouts, or payoutd recover --nothing-lost if the new server has every commit of the former one',
+    'if DATABASE_URL names the wrong database, correct it. Otherwise make sure that nothing uses the former server or database any ' +
+      'more. payoutd serve will fence every merchant. Then run payoutd recover, which asks the gateway about open payouts, or payoutd ' +
+      'recover --nothing-lost if a standby that took over has every commit of the former server',
   )
 }
 

@@ -601,11 +601,13 @@ create index payins_utr on payins (upper(utr)) where utr is not null;
 -- ## After a loss of the ledger's data
 
 -- Which server, and which of its histories, the ledger was last worked with on. A standby that was promoted, and
--- a backup that was restored, go on in another timeline; another cluster has another identifier.
+-- a backup that was restored, go on in another timeline; another cluster has another identifier. A copy in
+-- the same server, or a dump loaded there, is a database with another OID.
 create table ledger_server (
   only_one boolean primary key default true check (only_one),
   system_identifier text not null,
   timeline bigint not null,
+  database_oid bigint not null,
   since timestamptz not null default now(),
   predecessor text,                       -- why another ledger may have sent payouts before this one began; null: nothing says so
   loss_found timestamptz                  -- when a recovery last found that the ledger lacked something, of whatever merchant

@@ -1,22 +1,28 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** Distinguishes one server's history from every other. An ordinary role may read both. */
-export type ServerIdentity = { systemIdentifier: string; timeline: bigint }
+/**
+ * Distinguishes one server's history from every other, and the ledger's database from its copies in the same server: a standby and
+ * a restored backup of the server keep its OID, a copy and a loaded dump have another. An ordinary role may read all of it.
+ */
+export type ServerIdentity = { systemIdentifier: string; timeline: bigint; databaseOid: bigint }
 
 /** Fails on a standby, which has no insert position in the WAL. */
 export const serverIdentity = sql<object, ServerIdentity>`
   select (select system_identifier::text from pg_control_system()) as system_identifier,
-    ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint as timeline`
+    ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint as timeline,
+    (select oid::bigint from pg_database where datname = current_database()) as database_oid`
 
 /** Whether there is a ledger yet. If the database was not migrated, `payoutd serve` refuses it with a message of its own. */
 export const hasLedger = sql<object, { present: boolean }>`
   select to_regclass('ledger_server') is not null as present`
 
-export const notedServer = sql<object, ServerIdentity>`select system_identifier, timeline from ledger_server`
+export const notedServer = sql<object, ServerIdentity>`
+  select system_identifier, timeline, database_oid from ledger_server`
 
 /** For a new ledger. */
 export const noteServer = sql<ServerIdentity>`
-  insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
+  insert into ledger_server (system_identifier, timeline, database_oid)
+  values (${'systemIdentifier'}, ${'timeline'}, ${'databaseOid'})
   on conflict do nothing`
 
 /** `oneStep`: one step of the server's history raises the fence, see `isOneStep`. */
@@ -51,9 +57,11 @@ const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
 /** Fences every merchant and notes the server in one statement. */
 export const fenceAll = sql<ServerFencing, { merchantId: string }>`
   with noted as (
-    insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
+    insert into ledger_server (system_identifier, timeline, database_oid)
+    values (${'systemIdentifier'}, ${'timeline'}, ${'databaseOid'})
     on conflict (only_one) do update
-    set system_identifier = excluded.system_identifier, timeline = excluded.timeline, since = now()
+    set system_identifier = excluded.system_identifier, timeline = excluded.timeline,
+        database_oid = excluded.database_oid, since = now()
   )
   ${everybody}
   returning merchant_id`

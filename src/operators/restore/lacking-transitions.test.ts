@@ -32,7 +32,8 @@ const setBack = sql<{ state: string; version: number; accountId: string | null }
 const overdue = sql<object>`update payouts set deadline = now() - interval '1 second'`
 const anomalies = sql<object, { detail: string }>`select detail from anomalies order by anomaly_id`
 const forgetLoss = sql<object>`
-  with gone as (delete from ledger_server) insert into ledger_server (system_identifier, timeline) values ('7', 1)`
+  with gone as (delete from ledger_server) insert into ledger_server (system_identifier, timeline, database_oid)
+  values ('7', 1, 1)`
 const lossFound = sql<object>`select 1 from ledger_server where loss_found is not null`
 const requested = sql<object, { cancelRequest: string | null }>`select cancel_request from payouts`
 

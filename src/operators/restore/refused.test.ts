@@ -115,7 +115,7 @@ test('a command that arrives while payoutd asks the gateway is rejected when the
   assert.deepEqual([await lost.now(), await lost.publishedLines()], [['rejected 1 0'], REJECTED])
   await lost.lose()
   const failover = { by: BY_PAYOUTD, reason: 'a failover', oneStep: true }
-  const server = { systemIdentifier: '1', timeline: 2n }
+  const server = { systemIdentifier: '1', timeline: 2n, databaseOid: 1n }
   await lost.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...failover })
   await lost.readAgain()
   assert.deepEqual(await lowerFence('acme', WHO, lost.ledger), { merchantId: 'acme', kept: null })

@@ -284,7 +284,7 @@ describe('"not found"', () => {
     const again = await raise()
     assert.ok(again.began < first.began)
     await db.run(fenceAll, {
-      ...{ systemIdentifier: '1', timeline: 2n, merchantIds: [] },
+      ...{ systemIdentifier: '1', timeline: 2n, databaseOid: 1n, merchantIds: [] },
       ...{ by: 'payoutd', reason: 'another server', oneStep: true },
     })
     assert.ok((await raise()).began >= first.began)
@@ -468,14 +468,14 @@ test('merchants are fenced together, including those that sent before; an existi
 
 test('a recovery that another server interrupts changes nothing there, and leaves the existing fence', async (t) => {
   const { accept, raise, states, ledger, db } = await restored(t)
-  await db.run(noteServer, { systemIdentifier: '1', timeline: 1n })
+  await db.run(noteServer, { systemIdentifier: '1', timeline: 1n, databaseOid: 1n })
   await accept('waits')
   const raised = await raise()
   const here = await onThisServer(ledger)
   await listOpen(here.db, raised)
   const before = await states()
   await db.run(fenceAll, {
-    ...{ systemIdentifier: '1', timeline: 2n, merchantIds: ['acme'] },
+    ...{ systemIdentifier: '1', timeline: 2n, databaseOid: 1n, merchantIds: ['acme'] },
     ...{ by: 'payoutd', reason: 'another server', oneStep: true },
   })
   await db.run(sameRound, {})
