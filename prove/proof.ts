@@ -279,6 +279,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   of batches, which disks keep, too. The rest of Kafka's answers has none, nor have requests: where a log begins and ends, how far
   a group has read, what was aborted, what may be read. There such a bit can hide commands or results, or show what was not
   committed. Memory that corrects errors prevents it.
+- **A registry that loses its data while payoutd runs.** Only a start, a migration and \`doctor\` compare its ids. Until then messages are
+  written under the former ones, and commands under ids given anew may become dead letters.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.
 - **Size.** Worlds hold some hundred payouts, the soak a million. What happens at ten million is measured elsewhere, and
   is not judged payout by payout.

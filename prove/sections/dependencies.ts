@@ -130,10 +130,10 @@ const TROUBLES: readonly DependencyOutage[] = [
       many(2, async () => {
         registry.down()
         await world.procs.at(-1)?.kill()
-        const refused = await world.start()
-        await Promise.race([refused.gone, delay(3_000)])
+        const begun = await world.start()
+        await Promise.race([begun.gone, delay(3_000)])
         registry.mend()
-        await refused.kill()
+        await begun.kill()
         await (await world.start()).up()
         registry.down()
         await world.ask(3)

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import { watchServer } from '../ledger/failover-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { noteOwnTopics } from '../ledger/own-topics.ts'
+import { withNotedIds } from '../ledger/schema-ids.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import type { Encode } from '../messages/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from '../messages/topics.ts'
@@ -14,7 +15,7 @@ import type { Lifecycle } from '../platform/running/lifecycle.ts'
 
 /**
  * Opens the ledger. Rejects with a readable message if other topics belong to it than those of the settings, or if the registry
- * lacks a schema of this version.
+ * lacks a schema of this version, or has it no longer under the id that the ledger noted.
  */
 export async function openLedger(
   config: Config,
@@ -35,7 +36,10 @@ export async function openLedger(
   lifecycle.own('database', () => db.close())
   await demandSchema(db)
   await noteOwnTopics(db, config.topicPrefix)
-  const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+  const codec = await openCodec(
+    withNotedIds(connectRegistry(config.registry), db, log),
+    schemaSubjects(topics),
+  )
   return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
 }
 

@@ -3,6 +3,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { recordAct } from './acts.ts'
 import { ownTopics, putOwnTopics } from './sql/own-topics.ts'
+import { forgetSchemaIds } from './sql/schema-ids.ts'
 
 /**
  * Throws an ExpectedFailure if the ledger has topics with another prefix: what this process published would go to another
@@ -21,12 +22,16 @@ export async function noteOwnTopics(db: Database, prefix: string): Promise<void>
   await demandOwnTopics(db, prefix)
 }
 
-/** From now on the ledger's topics have this prefix. Records the act first: nothing may be published there without it. */
+/**
+ * From now on the ledger's topics have this prefix, and their schemas the ids that the registry will give them. Records the act
+ * first: nothing may be published there without it.
+ */
 export async function moveTopics(db: Database, prefix: string, who: Decided): Promise<void> {
   const [own] = await db.run(ownTopics, {})
   const change = { before: own ? { prefix: own.prefix } : null, after: { prefix } }
   await recordAct(db, { command: 'migrate --move-topics', ...who, merchantId: null, subjects: [], ...change })
   await db.run(putOwnTopics, { prefix, isMoved: true })
+  await db.run(forgetSchemaIds, {})
 }
 
 /** How the prefix of the ledger's own topics differs from this one, in words; null: it does not, or there is none yet. */

@@ -82,7 +82,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       topicPrefix: config.topicPrefix,
     }),
     ...commandChecks(db, { connect, topic: topics.commands }),
-    ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
+    ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry, db),
     ...gatewayChecks(
       merchants.map((merchant) => gateway(merchant, db)),
       systemClock,

@@ -1,4 +1,11 @@
-import { type RegistryConnection, type SchemaSubject, subjectName } from '../../platform/registry/registry.ts'
+import { FIND_SCHEMAS, lostIds } from '../../ledger/schema-ids.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import {
+  connectRegistry,
+  type RegistryConnection,
+  type SchemaSubject,
+  subjectName,
+} from '../../platform/registry/registry.ts'
 import { withoutLastSlashes } from '../../text/text.ts'
 import { type Check, type Finding, good, wrong } from '../examine.ts'
 
@@ -6,6 +13,7 @@ export function registryChecks(
   connection: RegistryConnection,
   subjects: readonly SchemaSubject[],
   address: string,
+  db: Database,
 ): Check[] {
   const api = registryApi(connection)
   return [
@@ -14,6 +22,11 @@ export function registryChecks(
       name: 'schemas',
       needs: ['schema registry'],
       run: async () => checkSchemas(await Promise.all(subjects.map((subject) => lookUp(api, subject)))),
+    },
+    {
+      name: 'schema ids',
+      needs: ['schema registry', 'migrations'],
+      run: async () => checkIds(await lostIds(connectRegistry(connection), db, subjects)),
     },
   ]
 }
@@ -74,6 +87,11 @@ function checkRegistry(answer: RegistryState, address: string): Finding {
   }
   return good(`the schema registry at ${address} answers`)
 }
+
+const checkIds = (lost: readonly string[]): Finding =>
+  lost.length === 0
+    ? good('the registry has the schemas under the ids that the ledger noted')
+    : wrong(lost.join('; '), FIND_SCHEMAS)
 
 type LookedUp = { subject: string; registered: boolean; wanted: string; compatibility: string | null }
 

@@ -511,6 +511,14 @@ create table ledger_topics (
   prefix text not null                    -- TOPIC_PREFIX
 );
 
+-- Under which ids the registry has the schemas of payoutd's own messages, which are published under them.
+create table schema_ids (
+  id integer not null,
+  subject text not null,
+  schema_hash bytea not null,             -- SHA-256 of the text
+  primary key (subject, schema_hash)
+);
+
 -- A row holds the messages that one transaction left for one topic in one shard, in their order: a row for each message would cost
 -- more than the message. The relay deletes what it has published (docs/decisions/0002). A dead letter has a row of its own.
 create table outbox (

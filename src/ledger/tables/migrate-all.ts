@@ -7,6 +7,7 @@ import { connectDatabase } from '../../platform/postgres/postgres.ts'
 import { registerSchemas } from '../../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../../platform/registry/registry.ts'
 import { moveTopics, noteOwnTopics } from '../own-topics.ts'
+import { withNotedIds } from '../schema-ids.ts'
 import { migrate } from './migrate.ts'
 import { demandSchema } from './schema.ts'
 
@@ -50,19 +51,24 @@ export async function migrateLedger(
   return tables
 }
 
-/** Creates topics and registers schemas. Throws the error of the server that refuses. */
+/**
+ * Creates topics and registers schemas, whose ids the ledger notes. Throws the error of the server that refuses, and an
+ * ExpectedFailure if the registry has lost the noted ones.
+ */
 export async function migrateTopics(
-  { kafka, registry, topicPrefix, topics }: Omit<MigrationTargets, 'databaseUrl'>,
+  { databaseUrl, kafka, registry, topicPrefix, topics }: MigrationTargets,
   log: Logger,
 ): Promise<{ topics: string[]; schemas: number }> {
   const names = topicNames(topicPrefix)
   const subjects = schemaSubjects(names)
   const admin = await connectAdmin(kafka, log)
+  const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd migrate' })
   try {
     const created = await admin.createTopics(topicSpecs(names, topics))
-    await registerSchemas(connectRegistry(registry), subjects)
+    await registerSchemas(withNotedIds(connectRegistry(registry), db, log), subjects)
     return { topics: created, schemas: subjects.length }
   } finally {
+    await db.close()
     await admin.close()
   }
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { registryUrl, subjectOf, unique } from '../kafka/kafka.fixture.ts'
 import type { AvroSchema } from './avro.ts'
-import { connectRegistry, type Registry, subjectName } from './registry.ts'
+import { connectRegistry, type Registry, RegistryAway, subjectName } from './registry.ts'
 
 const schema = (...fields: unknown[]): AvroSchema => ({
   type: 'record',
@@ -105,6 +105,18 @@ test('a 404 that is not the registry’s own is an error, not an unknown schema'
   const registry = connectRegistry({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
   await assert.rejects(registry.writerSchema(1, NONE), /could not be asked/)
   await assert.rejects(registry.lookUp(full('topic', schema(name))), /no such route/)
+})
+
+test('a registry that cannot reach its own store is away; one that refuses is not', async (t) => {
+  let status = 503
+  const server = createServer((_, response) => response.writeHead(status).end('{}'))
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.after(() => server.close())
+  const registry = connectRegistry({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const lookUp = () => registry.lookUp(full('topic', schema(name)))
+  await assert.rejects(lookUp, RegistryAway)
+  status = 401
+  await assert.rejects(lookUp, (error) => !(error instanceof RegistryAway))
 })
 
 /** A registry with one schema, under one of our subjects, that answers as `answer` does when asked for it. */

@@ -33,7 +33,7 @@ export interface Registry {
   register(subject: SchemaSubject): Promise<number>
   /**
    * The id of exactly this schema under its subject; null: it is not registered there. Throws if the registry
-   * cannot tell.
+   * cannot tell: a RegistryAway if it is away.
    */
   lookUp(subject: SchemaSubject): Promise<number | null>
   /**
@@ -77,11 +77,12 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
         schemaType: 'AVRO',
         schema: subject.text,
       }).catch((error: unknown) => {
-        throw new Error(`schema registry at ${host} could not be asked for ${name}`, { cause: error })
+        throw new RegistryAway(`schema registry at ${host} could not be asked for ${name}`, { cause: error })
       })
       if (status === 200 && typeof body.id === 'number') return body.id
       if (status === 404 && NOT_FOUND.includes(body.error_code)) return null
-      throw new Error(
+      // 5xx: its own store is away, or it is, behind a proxy.
+      throw new (status >= 500 ? RegistryAway : Error)(
         `schema registry at ${host} could not look ${name} up: ${body.message ?? `HTTP ${status}`}`,
       )
     },
@@ -101,7 +102,7 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
   }
 }
 
-/** The registry could not be asked for a schema that a message needs. */
+/** The registry could not be asked for a schema. */
 export class RegistryAway extends Error {}
 
 /** Loaded only by who registers: it brings the parsers of two more kinds of schemas with it. */

@@ -8,7 +8,7 @@ import { payoutd } from '../../cli.fixture.ts'
 const FORGED = 'x\naccepted: the payout is paid\n  agentpayOrderId  AP77'
 
 test('a text of the gateway makes no line of its own, in whichever answer it stands', async (t) => {
-  const answer = { retCode: 'FAIL', retMsg: FORGED, errorMessage: FORGED, mchOrderNo: 'PX', status: '2' }
+  const answer = { retCode: 'FAIL', retMsg: FORGED, errorMessage: FORGED, status: '2' }
   const server = createServer((_, response) => response.end(JSON.stringify(answer))).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
