@@ -19,7 +19,7 @@ import { SetBackStory } from './story.fixture.ts'
  * - Nothing that was published is beyond a recovered ledger, or beyond one that was never lost.
  * - A recovery that comes after another one, with nothing in between, changes nothing.
  */
-const { STORIES = '60', SEED = '1' } = process.env
+const { STORIES = '25', SEED = '1' } = process.env
 
 const addSettings = sql<{ accountId: string; settingsHash: string }>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
