@@ -69,7 +69,8 @@ export class Recovery extends Actor {
     const takenIn = async () => {
       const ends = kafka.commands.map((_, partition) => ({ ...kafka.log(partition), partition }))
       const deps = { db, clock, signal, onBehind: () => undefined }
-      return (await untilCaughtUp(topics.commands, ends, deps)).kind === 'caught-up'
+      const merchantIds = merchants.map(({ merchantId }) => merchantId)
+      return (await untilCaughtUp({ topic: topics.commands, ends, merchantIds }, deps)).kind === 'caught-up'
     }
     if (!(await takenIn())) return false
     const fences = await beginAgain(db, fencing)

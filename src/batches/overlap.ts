@@ -67,7 +67,7 @@ export async function compareWithBatch(
   { payroll, payable, totals, published, ends }: Compared,
   deps: CompareDeps,
 ): Promise<Overlap> {
-  const behind = ends === null ? 0n : await untilTakenIn(ends, deps)
+  const behind = ends === null ? 0n : await untilTakenIn(ends, payroll.batch.merchantId, deps)
   const { db, fingerprintKey, signal } = deps
   const { merchantId, batchId } = payroll.batch
   const of = { merchantId, batchId }
@@ -131,14 +131,15 @@ const plus = (one: PayrollTotals, rows = 0, amount = 0n): PayrollTotals => ({
 const minus = (one: PayrollTotals, { rows, amount }: PayrollTotals): PayrollTotals =>
   plus(one, -rows, -amount)
 
-/** Returns how many commands of the topic intake has not stored at the end of the wait. */
+/** Returns how many commands, which may be the merchant's, intake has not stored at the end of the wait. */
 async function untilTakenIn(
   { topic, partitions }: NonNullable<Compared['ends']>,
+  merchantId: string,
   { db, clock, signal }: CompareDeps,
 ): Promise<bigint> {
   const until = clock.monotonic() + TAKEN_IN_MS
   for (;;) {
-    const behind = await intakeBacklog(topic, partitions, db)
+    const behind = await intakeBacklog({ topic, ends: partitions, merchantIds: [merchantId] }, db)
     if (behind === 0n || clock.monotonic() >= until) return behind
     await pause(LOOK_EVERY_MS, signal)
     signal.throwIfAborted()

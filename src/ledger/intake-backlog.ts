@@ -5,13 +5,15 @@ import { countWaiting, intakeOffsets } from './sql/intake-offsets.ts'
 /** The offsets that a partition of commands holds now: from `low` up to, and without, `high`. */
 export type PartitionEnd = Log & { partition: number }
 
-/** Counts messages that intake has not stored, or has set aside. Messages that Kafka has dropped do not count. */
-export async function intakeBacklog(
-  topic: string,
-  ends: readonly PartitionEnd[],
-  db: Database,
-): Promise<bigint> {
-  const [waiting] = await db.run(countWaiting, { topic })
+/** The commands that a topic held when its ends were read, and of whom they count once intake has set them aside. */
+export type Backlog = { topic: string; ends: readonly PartitionEnd[]; merchantIds: readonly string[] }
+
+/**
+ * Counts messages that intake has not read, whosever they are, and those of these merchants that it has set aside. Messages that
+ * Kafka has dropped do not count.
+ */
+export async function intakeBacklog({ topic, ends, merchantIds }: Backlog, db: Database): Promise<bigint> {
+  const [waiting] = await db.run(countWaiting, { topic, merchantIds: [...merchantIds] })
   const unread = await unreadCommands(topic, ends, db)
   return [...unread.values()].reduce((sum, count) => sum + count, waiting?.count ?? 0n)
 }

@@ -22,15 +22,18 @@ test('a recovery waits until intake has stored everything that Kafka held, and c
   await standAt({ db, topics }, 0, { offset: 4n, logId: id })
   await standAt({ db, topics }, 1, { offset: 5n, logId: 'of a topic that was made again' })
   const told: bigint[] = []
-  const caughtUp = await untilCaughtUp(topic, ENDS, {
-    db,
-    clock: systemClock,
-    signal,
-    onBehind(behind) {
-      told.push(behind)
-      void takeIn(told.length)
+  const caughtUp = await untilCaughtUp(
+    { topic, ends: ENDS, merchantIds: ['acme'] },
+    {
+      db,
+      clock: systemClock,
+      signal,
+      onBehind(behind) {
+        told.push(behind)
+        void takeIn(told.length)
+      },
     },
-  })
+  )
   assert.deepEqual([caughtUp, told], [{ kind: 'caught-up' }, [25n, 20n]])
 
   async function takeIn(time: number): Promise<void> {
@@ -43,6 +46,9 @@ test('if intake stores nothing for a minute, the recovery reports what is left',
   const { db } = await freshDatabase(t)
   let now = 0
   const clock = { ...systemClock, monotonic: () => (now += 31_000) }
-  const stuck = await untilCaughtUp(topic, ENDS, { db, clock, signal, onBehind: () => undefined })
+  const stuck = await untilCaughtUp(
+    { topic, ends: ENDS, merchantIds: ['acme'] },
+    { db, clock, signal, onBehind: () => undefined },
+  )
   assert.deepEqual(stuck, { kind: 'stuck', behind: 25n })
 })

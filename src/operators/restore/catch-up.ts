@@ -1,4 +1,4 @@
-import { intakeBacklog, type PartitionEnd } from '../../ledger/intake-backlog.ts'
+import { type Backlog, intakeBacklog } from '../../ledger/intake-backlog.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
@@ -17,16 +17,15 @@ export type CaughtUp = { kind: 'caught-up' | 'interrupted' } | { kind: 'stuck'; 
 const STUCK_MS = 60_000
 const LOOK_EVERY_MS = 500
 
-/** Waits until intake, which runs in other processes, has stored everything that the commands topic held. */
+/** Waits until intake, which runs in other processes, has stored everything that the commands topic held of these merchants. */
 export async function untilCaughtUp(
-  topic: string,
-  ends: readonly PartitionEnd[],
+  backlog: Backlog,
   { db, clock, signal, onBehind }: CatchUpDeps,
 ): Promise<CaughtUp> {
   let before: bigint | undefined
   let movedAt = clock.monotonic()
   while (!signal.aborted) {
-    const behind = await intakeBacklog(topic, ends, db)
+    const behind = await intakeBacklog(backlog, db)
     if (behind === 0n) return { kind: 'caught-up' }
     if (behind !== before) {
       onBehind(behind)

@@ -1,8 +1,8 @@
-import { blame } from './postgres.ts'
+import { blame, isLocked } from './postgres.ts'
 
 /**
  * Goes round merchants, one after the other. If the database fails for one of them, it may be away, and the round
- * ends. As it may fail for that merchant alone, the next round begins after it.
+ * ends. As it may fail for that merchant alone, the next round begins after it. A locked row is that merchant's alone.
  */
 export class Rounds<Each extends { merchantId: string }> {
   #endedAt: string | null = null
@@ -18,7 +18,7 @@ export class Rounds<Each extends { merchantId: string }> {
       try {
         await step(each)
       } catch (error) {
-        if (blame(error) === 'database') {
+        if (blame(error) === 'database' && !isLocked(error)) {
           this.#endedAt = each.merchantId
           throw error
         }

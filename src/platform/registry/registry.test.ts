@@ -107,16 +107,30 @@ test('a 404 that is not the registry’s own is an error, not an unknown schema'
   await assert.rejects(registry.lookUp(full('topic', schema(name))), /no such route/)
 })
 
-test('a registry that cannot reach its own store is away; one that refuses is not', async (t) => {
-  let status = 503
-  const server = createServer((_, response) => response.writeHead(status).end('{}'))
+test('a registry that cannot reach its own store, or behind something that answers for it, is away; one that refuses is not', async (t) => {
+  let [status, body] = [200, '']
+  const server = createServer((_, response) => response.writeHead(status).end(body))
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   t.after(() => server.close())
   const registry = connectRegistry({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
   const lookUp = () => registry.lookUp(full('topic', schema(name)))
-  await assert.rejects(lookUp, RegistryAway)
-  status = 401
-  await assert.rejects(lookUp, (error) => !(error instanceof RegistryAway))
+  for (const answer of [
+    [503, '{"error_code":50003}'],
+    [429, '{"error_code":42901}'],
+    [404, 'default backend'],
+    [200, '<html>'],
+  ] as const) {
+    ;[status, body] = answer
+    await assert.rejects(lookUp, RegistryAway)
+  }
+  for (const answer of [
+    [401, ''],
+    [403, '{"error_code":40301}'],
+    [422, '{"error_code":42201}'],
+  ] as const) {
+    ;[status, body] = answer
+    await assert.rejects(lookUp, (error) => !(error instanceof RegistryAway))
+  }
 })
 
 /** A registry with one schema, under one of our subjects, that answers as `answer` does when asked for it. */

@@ -81,8 +81,7 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
       })
       if (status === 200 && typeof body.id === 'number') return body.id
       if (status === 404 && NOT_FOUND.includes(body.error_code)) return null
-      // 5xx: its own store is away, or it is, behind a proxy.
-      throw new (status >= 500 ? RegistryAway : Error)(
+      throw new (isAway(status, body) ? RegistryAway : Error)(
         `schema registry at ${host} could not look ${name} up: ${body.message ?? `HTTP ${status}`}`,
       )
     },
@@ -104,6 +103,12 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
 
 /** The registry could not be asked for a schema. */
 export class RegistryAway extends Error {}
+
+/** Its own store is away (5xx), it has no time (408, 429), or something before it answers: that has no code of the registry. */
+const isAway = (status: number, body: RegistryAnswer['body']): boolean =>
+  status >= 500 ||
+  [408, 429].includes(status) ||
+  (![401, 403].includes(status) && typeof body.error_code !== 'number')
 
 /** Loaded only by who registers: it brings the parsers of two more kinds of schemas with it. */
 async function openClient(to: { host: string; auth?: RegistryConnection['auth'] & {} }) {

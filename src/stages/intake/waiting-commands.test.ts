@@ -76,7 +76,10 @@ async function intake(t: TestContext) {
       offset += BigInt(values.length)
       await new Intake(deps).process({ topic, partition: 0, records, nextOffset: offset, stored })
     },
-    behind: () => intakeBacklog(topic, [{ partition: 0, id: 'L1', low: 0n, high: offset }], ledger.db),
+    behind: (merchantId = 'acme') => {
+      const ends = [{ partition: 0, id: 'L1', low: 0n, high: offset }]
+      return intakeBacklog({ topic, ends, merchantIds: [merchantId] }, ledger.db)
+    },
     states: async () =>
       (await payoutsOf(ledger)).map(({ payoutId, state, reason }) =>
         [payoutId, state, ...(reason === null ? [] : [reason])].join(' '),
@@ -94,6 +97,7 @@ test('while an operator cancels a batch, commands of that merchant wait in their
   const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
   await take(pay('acme', 'a1'), pay('bolt', 'b1'), cancel('acme', 'a1'), pay('bolt', 'b2'))
   assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued'], 2n])
+  assert.equal(await behind('bolt'), 0n)
   assert.equal(await processWaiting(deps), 1_000)
   await take(pay('bolt', 'b3'))
   assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued', 'b3 queued'], 2n])

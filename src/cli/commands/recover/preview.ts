@@ -24,7 +24,8 @@ export async function expected(
     const missing = [...(await missingAccounts(merchant, db)).values()]
     open.push({ merchantId, open: counted?.count ?? 0, fenced, missing })
   }
-  const behind = await intakeBacklog(topic, ends, db)
+  const merchantIds = merchants.map(({ merchantId }) => merchantId)
+  const behind = await intakeBacklog({ topic, ends, merchantIds }, db)
   const each = open.flatMap(({ merchantId, open, fenced, missing }) => [
     fenced
       ? `${merchantId} is already fenced; payoutd would continue to ask the gateway about its open payouts, now ${open}`

@@ -71,7 +71,7 @@ export async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const besides = besidesText({ others, away })
   for (const line of besides) note(line)
   note(ONLY_IN_DATABASE)
-  const waiting = { topic, ledger, signal }
+  const waiting = { merchants, topic, ledger, signal }
   const ends = await endsOf(topic, config)
   if (!(await takenIn(ends, waiting))) return reportInterrupted()
   const raised = await beginAgain(db, all)
@@ -134,20 +134,24 @@ export const INTERRUPTED = 130
 /** Waits until the ledger has all commands up to these end offsets. False: it was interrupted. */
 async function takenIn(
   ends: readonly PartitionEnd[],
-  { topic, ledger: { db }, signal }: Pick<Recovery, 'topic' | 'ledger' | 'signal'>,
+  { merchants, topic, ledger: { db }, signal }: Pick<Recovery, 'merchants' | 'topic' | 'ledger' | 'signal'>,
 ): Promise<boolean> {
   let isFirst = true
-  const caughtUp = await untilCaughtUp(topic, ends, {
-    db,
-    clock: systemClock,
-    signal,
-    onBehind(behind) {
-      note(
-        `payoutd serve has to read ${behind} messages again${isFirst ? ': start it now, unless it runs' : ''}`,
-      )
-      isFirst = false
+  const merchantIds = merchants.map(({ merchantId }) => merchantId)
+  const caughtUp = await untilCaughtUp(
+    { topic, ends, merchantIds },
+    {
+      db,
+      clock: systemClock,
+      signal,
+      onBehind(behind) {
+        note(
+          `payoutd serve has to read ${behind} messages again${isFirst ? ': start it now, unless it runs' : ''}`,
+        )
+        isFirst = false
+      },
     },
-  })
+  )
   if (caughtUp.kind === 'stuck') {
     throw new ExpectedFailure(
       `payoutd serve read nothing for a minute, and ${caughtUp.behind} messages are left: the merchants stay fenced; ` +
