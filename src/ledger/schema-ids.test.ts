@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import avro from 'avsc'
 import { freshDatabase } from '../../test/database.ts'
 import { type Logger, silentLogger } from '../platform/log.ts'
 import { openCodec, registerSchemas } from '../platform/registry/codec.ts'
@@ -89,4 +90,26 @@ test('a registry that lost its data is refused, and gets no schema anew, until t
 
   await moveTopics(db, '', { by: 'asha', reason: 'a new Kafka and a new registry' })
   await open(empty)
+})
+
+test('a subject that somebody deleted is registered again by a migration, which a start asks for', async (t) => {
+  const { db } = await freshDatabase(t)
+  const known = registryFrom(5)
+  await registerSchemas(withNotedIds(known, db, silentLogger), SUBJECTS)
+  let isDeleted = true
+  const registry: Registry = {
+    lookUp: async (subject) => (isDeleted ? null : known.lookUp(subject)),
+    async register(subject) {
+      isDeleted = false
+      return known.register(subject)
+    },
+    writerSchema: async (id, names) =>
+      id === 5 && names.has('topic-test.One') ? avro.Type.forSchema(SUBJECTS[0]?.schema as never) : 'unknown',
+  }
+  await assert.rejects(
+    openCodec(withNotedIds(registry, db, silentLogger), SUBJECTS.slice(0, 1)),
+    /payoutd migrate/,
+  )
+  await registerSchemas(withNotedIds(registry, db, silentLogger), SUBJECTS.slice(0, 1))
+  await openCodec(withNotedIds(registry, db, silentLogger), SUBJECTS.slice(0, 1))
 })

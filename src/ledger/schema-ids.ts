@@ -25,7 +25,7 @@ export function withNotedIds(registry: Registry, db: Database, log: Logger): Reg
       log.warn({ err: error }, AWAY)
       return noted
     })
-    const lost = lostId(subject, noted, id)
+    const lost = await lostId(registry, subject, noted, id)
     if (lost !== null) throw new ExpectedFailure(`${lost}. Nothing was done: ${FIND_SCHEMAS}`)
     // A commit waits for a synchronous standby, so nothing is written where there is nothing to note.
     if (noted === null && id !== null) await note(db, subject, id)
@@ -37,6 +37,8 @@ export function withNotedIds(registry: Registry, db: Database, log: Logger): Reg
     async register(subject) {
       await lookUp(subject)
       const id = await registry.register(subject)
+      const lost = await lostId(registry, subject, await notedId(db, subject), id)
+      if (lost !== null) throw new ExpectedFailure(`${lost}: ${FIND_SCHEMAS}`)
       await note(db, subject, id)
       return id
     },
@@ -55,7 +57,7 @@ export async function lostIds(
 ): Promise<string[]> {
   const found = await Promise.all(
     subjects.map(async (subject) =>
-      lostId(subject, await notedId(db, subject), await registry.lookUp(subject)),
+      lostId(registry, subject, await notedId(db, subject), await registry.lookUp(subject)),
     ),
   )
   return found.filter((lost) => lost !== null)
@@ -66,11 +68,20 @@ export const FIND_SCHEMAS =
   'messages written under the former id would be read wrongly. Correct SCHEMA_REGISTRY_URL, or restore the registry from its backup; if ' +
   'the topics are new, too, stop every payoutd and run payoutd migrate --move-topics'
 
-const lostId = (subject: SchemaSubject, noted: number | null, id: number | null): string | null =>
-  noted === null || noted === id
-    ? null
-    : `the schema registry had the schema of ${subjectName(subject)} under the id ${noted}, and ` +
-      (id === null ? 'no longer has it' : `now has it under ${id}`)
+async function lostId(
+  registry: Registry,
+  subject: SchemaSubject,
+  noted: number | null,
+  id: number | null,
+): Promise<string | null> {
+  if (noted === null || noted === id) return null
+  const name = subjectName(subject)
+  const had = `the schema registry had the schema of ${name} under the id ${noted}, and`
+  if (id !== null) return `${had} now has it under ${id}`
+  // Somebody deleted the subject: the registry still reads what was written, and gives the schema its id again.
+  const isDeleted = typeof (await registry.writerSchema(noted, new Set([name]))) === 'object'
+  return isDeleted ? null : `${had} no longer has it`
+}
 
 const keyOf = (subject: SchemaSubject) => ({
   subject: subjectName(subject),
