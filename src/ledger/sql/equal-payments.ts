@@ -22,6 +22,9 @@ const isOutOfTheWay = `(${isEndedUnpaid} and said.open is null)`
 /** For the payout `p`: it may still be paid, or nobody has yet acknowledged a report of the gateway that it may be. */
 export const isOpen = `(p.state <> 'paid' and not ${isEndedUnpaid} or coalesce(said.open, false))`
 
+/** For the payout `p`: it is paid, or it ended unpaid and somebody has acknowledged that the gateway reported otherwise. */
+export const countsAsPaid = `(not ${isOutOfTheWay} and not ${isOpen})`
+
 /** For the payout `p`: when it was last sent. */
 export const sentAt = `(
   select claimed_at from attempts

@@ -355,6 +355,29 @@ describe('the same payment after one that ended unpaid', () => {
     }
   })
 
+  test('to other bank details of one beneficiaryId is held in the same way, and names it', async (t) => {
+    const { take, move, refused, says, acknowledge, reasons, holds } = await daily(t)
+    const to = (payoutId: string, accountNo: string) =>
+      take(command(payoutId, { batchId: payoutId, beneficiaryId: 'E-17', accountNo }))
+    await to('first', '50100111111111')
+    await refused('first')
+    await to('meanwhile', '50100222222222')
+    await move('meanwhile', 'cancelled')
+    await says('first', 'success')
+    await to('again', '50100222222222')
+    await move('again', 'cancelled')
+    await acknowledge()
+    await to('once-more', '50100222222222')
+    assert.equal((await reasons())['once-more'], 'beneficiary-changed')
+    assert.deepEqual(
+      (await holds()).map(({ payoutId, earlierPayoutId }) => [payoutId, earlierPayoutId]),
+      [
+        ['again', 'first'],
+        ['once-more', 'first'],
+      ],
+    )
+  })
+
   test('is held once the gateway accepted it after all, or has a payment that was cancelled', async (t) => {
     const { take, refused, decided, says, move, reasons } = await daily(t)
     const of = (payoutId: string, rupees: bigint) =>

@@ -1,6 +1,7 @@
 import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import {
+  countsAsPaid,
   isAlive,
   isOpen,
   MOST_COMPARED,
@@ -88,7 +89,7 @@ const batchIdOf = (row: string): Fragment => ({
   fragment: `(select batch_id from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = ${row}.payout_id)`,
 })
 
-const isPaid: Fragment = { fragment: payoutOf(`p.state = 'paid'`) }
+const isPaid: Fragment = { fragment: payoutOf(countsAsPaid) }
 
 /** For a row `e` of beneficiary_payments: it may still be paid, and came in another batch or in another file of the same one. */
 const isOpenElsewhere: Fragment = {
