@@ -36,6 +36,7 @@ import { anomaliesOf } from '../src/queries/sql/anomalies.ts'
 import { reportedContradictions } from '../src/queries/sql/contradictions.ts'
 import { ledgerGauges } from '../src/queries/sql/ledger-gauges.ts'
 import { inReview } from '../src/queries/sql/merchants.ts'
+import { otherPaymentsOf } from '../src/queries/sql/other-payments.ts'
 import { payoutsInReview } from '../src/queries/sql/review.ts'
 import { attemptsMade, lockCandidates } from '../src/stages/dispatch/sql/claim.ts'
 import { balanceWatermark, merchantsWithWork, traffic } from '../src/stages/dispatch/sql/funds.ts'
@@ -243,6 +244,14 @@ const HOT: Hot[] = [
       on.run(keepAndCompare, {
         payments: payments((n) => ({ beneficiaryIdHash: hashOf(n), changesWanted: true })),
       }),
+  },
+  {
+    // Payouts with which nothing else compares itself: their own rows, again for each search.
+    ...hot('otherPaymentsOf', otherPaymentsOf, {
+      merchantId: 'acme',
+      wanted: each((n) => ({ payoutId: `p${n + 200}`, periodFrom: 0, periodTo: Date.UTC(2100, 0) })),
+    }),
+    most: 3 * READ_AT_MOST,
   },
   hot('merchantsWithWork', merchantsWithWork, {}),
   hot('traffic', traffic, { merchantId: 'acme' }),

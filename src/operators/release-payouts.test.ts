@@ -471,6 +471,82 @@ test('a release says that payoutd did not look at all that pays the same, though
   assert.equal(released?.kind, 'queued')
 })
 
+/** Payouts of one amount to one id; each is a row of a file of its batch, which has the batch's name. */
+async function ofOneId(t: TestContext) {
+  const opened = await testLedger(t)
+  const { ledger, config } = opened
+  const take = (payoutId: string, accountNo: string, fields: Partial<PayoutCommand> = {}) =>
+    accepted(
+      ledger,
+      config,
+      [
+        command(payoutId, {
+          ...{ beneficiaryId: 'E-17', accountNo, batchId: payoutId, fileHash: payoutId },
+          ...fields,
+        }),
+      ],
+      { holdDuplicates: true, holdChangedBeneficiaries: true },
+    )
+  const others = async (payoutId: string) => {
+    const [outcome] = await previewRelease(request(payoutId), ledger.db)
+    return outcome?.kind === 'queued' && outcome.otherPayments.found.map(({ payoutId }) => payoutId)
+  }
+  return { ...opened, take, others }
+}
+
+test('a release names what pays the same to other bank details of one id, unless it is of the same file', async (t) => {
+  const { ledger, take, others } = await ofOneId(t)
+  await take('first', '501001111')
+  await decided(ledger, 'first', submit)
+  await take('november', '501001111')
+  await take('split', '501002222', { batchId: 'november', fileHash: 'november' })
+  await take('other-file', '501003333', { batchId: 'november' })
+  await take('fix', '501004444')
+  await take('other-amount', '501005555', { amount: paise(300n) })
+  await take('other-id', '501006666', { beneficiaryId: 'E-18' })
+  assert.deepEqual(await others('november'), ['fix', 'other-file'])
+  assert.deepEqual(await others('fix'), ['first', 'november', 'other-file', 'split'])
+  await releasePayouts(request('fix'), ledger)
+  await decided(ledger, 'fix', submit)
+  await decided(ledger, 'fix', pay)
+  const refused = await releasePayouts({ ...request('november'), known: [] }, ledger)
+  assert.match(
+    releaseText(refused, 'is'),
+    /^payout november stays held: payout fix of batch fix \(paid, to other bank details\) pays the same amount to the same ben/,
+  )
+  const [released] = await releasePayouts({ ...request('november'), known: ['fix'] }, ledger)
+  assert.equal(released?.kind, 'queued')
+})
+
+test('a hold for changed bank details does not tell that the payment which it names pays the same', async (t) => {
+  const { ledger, take } = await ofOneId(t)
+  await take('first', '501001111')
+  await decided(ledger, 'first', submit)
+  await take('fix', '501004444')
+  const fix = { ...request('fix'), known: [] }
+  assert.equal((await releasePayouts(fix, ledger))[0]?.kind, 'unseen')
+  assert.equal((await releasePayouts({ ...fix, known: ['first'] }, ledger))[0]?.kind, 'queued')
+})
+
+const aMonthEarlier = sql<{ but: string[] }>`
+  with moved as (
+    update payments set pays_at = pays_at - interval '1 month' where payout_id <> all(${'but'}::text[])
+  )
+  update beneficiary_payments set pays_at = pays_at - interval '1 month' where payout_id <> all(${'but'}::text[])`
+
+test('of many payments to one id, a release looks at the last, and says so if they are of its own pay period', async (t) => {
+  const { ledger, take } = await ofOneId(t)
+  for (let i = 0; i < 100; i++) await take(`one-${i}`, '501001111', { amount: paise(BigInt(i + 1)) })
+  await take('fix', '501004444')
+  const others = async () => {
+    const [outcome] = await previewRelease(request('fix'), ledger.db)
+    return outcome?.kind === 'queued' && outcome.otherPayments
+  }
+  assert.deepEqual(await others(), { found: [], thereMayBeMore: true })
+  await ledger.db.run(aMonthEarlier, { but: ['fix'] })
+  assert.deepEqual(await others(), { found: [], thereMayBeMore: false })
+})
+
 test('a payout that pays the same and waits since for a release of its own does not stop a release', async (t) => {
   const { ledger, take } = await heldTwice(t)
   const shown = await previewRelease(request('again-2'), ledger.db)

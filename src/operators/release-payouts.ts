@@ -27,7 +27,7 @@ type Release = { at: Instant; note: string }
 
 /**
  * What a person should see before a payout is released. `otherPayments`: what else pays the same by now, apart from the payments
- * that the holds name. `evidenceCount`: how much evidence there is.
+ * that a hold names for that. `evidenceCount`: how much evidence there is.
  */
 type WhatSpeaksAgainst = { holds: StoredHold[]; otherPayments: OtherPayments; evidenceCount: number }
 
@@ -115,7 +115,13 @@ async function decide(
 }
 
 const notNamed = (holds: readonly StoredHold[], { found, thereMayBeMore }: OtherPayments): OtherPayments => ({
-  found: found.filter((other) => !holds.some(({ earlierPayoutId }) => earlierPayoutId === other.payoutId)),
+  found: found.filter(
+    (other) =>
+      !holds.some(
+        ({ reason, earlierPayoutId }) =>
+          reason !== 'beneficiary-changed' && earlierPayoutId === other.payoutId,
+      ),
+  ),
   thereMayBeMore,
 })
 

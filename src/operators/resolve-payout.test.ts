@@ -14,6 +14,7 @@ import {
 } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
 import { words } from '../domain/mask.ts'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
@@ -79,10 +80,10 @@ async function sendable(ledger: Ledger, config: Config) {
 }
 
 /** `p-1` was sent once, its outcome is unknown, and a person has to decide. */
-async function inReview(t: TestContext) {
+async function inReview(t: TestContext, fields: Partial<PayoutCommand> = {}) {
   const opened = await testLedger(t)
   await opened.ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  await accepted(opened.ledger, opened.config, [command('p-1')])
+  await accepted(opened.ledger, opened.config, [command('p-1', fields)])
   await decided(opened.ledger, 'p-1', submit)
   for (const state of ['unknown', 'review'] as const) {
     await decided(opened.ledger, 'p-1', (before) => ({
@@ -388,6 +389,20 @@ test('a resend names what else pays the same by now, and happens only as it was 
     ledger,
   )
   assert.equal(known.kind, 'resolved')
+})
+
+test('a resend names what the same beneficiaryId is paid under other bank details', async (t) => {
+  const { ledger, config } = await inReview(t, { beneficiaryId: 'E-17' })
+  const corrected = { beneficiaryId: 'E-17', accountNo: '50100222222222', batchId: 'november-2' }
+  await accepted(ledger, config, [command('corrected', corrected)])
+  const lookForOthers = { payPeriod: 'month', known: [] } as const
+  const request = { ...DECIDED, resolution: resend('R. Iyer'), lookForOthers }
+  const unseen = await resolvePayout(request, ledger)
+  assert.ok(unseen.kind === 'unseen')
+  assert.deepEqual(
+    unseen.otherPayments.found.map(({ payoutId, toOtherDetails }) => [payoutId, toOtherDetails]),
+    [['corrected', true]],
+  )
 })
 
 test('a resend says that payoutd did not look at all that pays the same, and is not carried out unseen', async (t) => {

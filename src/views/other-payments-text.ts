@@ -39,12 +39,16 @@ export function theseText(
   return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`
 }
 
-function nameOf({ payoutId, batchId, state, reason, mayBePaid }: OtherPayment, isOfThisToo: boolean): string {
+function nameOf(
+  { payoutId, batchId, state, reason, mayBePaid, toOtherDetails }: OtherPayment,
+  isOfThisToo: boolean,
+): string {
   const batch = batchId === null ? '' : ` of batch ${batchId}`
+  const details = toOtherDetails ? ', to other bank details' : ''
   const more = isOfThisToo
     ? ', and released by this command too'
     : mayBePaid
       ? `, yet the gateway has said otherwise, see payoutd payout show ${payoutId}`
       : ''
-  return `payout ${payoutId}${batch} (${inFull(state, reason)}${more})`
+  return `payout ${payoutId}${batch} (${inFull(state, reason)}${details}${more})`
 }

@@ -258,6 +258,7 @@ create table beneficiary_payments (
   beneficiary_hash bytea not null,
   primary key (merchant_id, beneficiary_id_hash, pays_at, payout_id)
 );
+create index beneficiary_payments_of_payout on beneficiary_payments (merchant_id, payout_id);
 
 -- Payments whose payout had ended and then changed, or of which payoutd had to ask what a callback said: open_from in payments
 -- may have passed over them, so a later payment of the same is always compared with them.
