@@ -24,6 +24,11 @@ import { decided, submit } from './operations.fixture.ts'
 import { previewRelease, releasePayouts } from './release-payouts.ts'
 
 const DAY = 86_400_000
+const comesBack = sql<{ payoutId: string }>`
+  insert into reversals (merchant_id, payout_id, anomaly_id, amount, reversed_by, reason)
+  values ('acme', ${'payoutId'}, gen_random_uuid(), 10000, 'asha', 'returned')`
+const heldFor = sql<{ payoutId: string; earlierPayoutId: string }>`
+  update holds set earlier_payout_id = ${'earlierPayoutId'} where payout_id = ${'payoutId'}`
 const expire = sql<object>`update payouts set deadline = now() - interval '1 second' where payout_id = 'again-1'`
 const request = (...payoutIds: string[]) => ({
   merchantId: 'acme',
@@ -303,6 +308,26 @@ test('an operator who is asked to release a payout sees what the gateway reports
     anomaly(payout, 'CALLBACK', 'contradiction', paidAfterAll, null),
   )
   assert.match(await shown(), /salary-1 of batch november \(failed, yet the gateway has said otherwise, see /)
+})
+
+test('a release says of a paid payout that its money came back, once a person has confirmed that', async (t) => {
+  const { ledger, take } = await held(t)
+  await decided(ledger, 'salary-1', submit)
+  await decided(ledger, 'salary-1', pay)
+  await take(command('again-2', { batchId: 'november-3' }))
+  await ledger.db.run(comesBack, { payoutId: 'salary-1' })
+  const text = releaseText(await previewRelease(request('again-1', 'again-2'), ledger.db), 'would be')
+  assert.match(text, /again-1 .*payout salary-1 of batch november \(paid, and the money came back\)/)
+  await decided(ledger, 'again-1', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'no need' })),
+  )
+  await ledger.db.run(heldFor, { payoutId: 'again-2', earlierPayoutId: 'again-1' })
+  const [outcome] = await previewRelease(request('again-2'), ledger.db)
+  const others = outcome?.kind === 'queued' ? outcome.otherPayments.found : []
+  assert.deepEqual(
+    others.map(({ payoutId, cameBack }) => [payoutId, cameBack]),
+    [['salary-1', true]],
+  )
 })
 
 /** `salary-1` was cancelled after `again-1` and `again-2` had been held as its duplicates, each in a batch of its own. */

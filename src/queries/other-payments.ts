@@ -6,7 +6,10 @@ import type { Connection } from '../platform/postgres/postgres.ts'
 import { type FoundPayment, otherPaymentsOf, requestedTimes } from './sql/other-payments.ts'
 
 /** Another payout of the same amount to the same beneficiary, by bank details or id, that is paid, or may still be. */
-export type OtherPayment = Pick<FoundPayment, 'state' | 'reason' | 'mayBePaid' | 'toOtherDetails'> & {
+export type OtherPayment = Pick<
+  FoundPayment,
+  'state' | 'reason' | 'mayBePaid' | 'cameBack' | 'toOtherDetails'
+> & {
   payoutId: string
   batchId: string | null
 }
@@ -41,9 +44,9 @@ export async function otherPayments(
   // Each is one object: 10,000 payouts that all pay the same have two million others, in 87 MB instead of 429 MB.
   const others = new Map<string, OtherPayment>()
   const otherOf = ({ otherPayoutId: payoutId, otherBatchId: batchId, ...found }: FoundPayment) => {
-    const { state, reason, mayBePaid, toOtherDetails } = found
+    const { state, reason, mayBePaid, cameBack, toOtherDetails } = found
     const key = mapKey(payoutId, String(toOtherDetails))
-    const other = others.get(key) ?? { payoutId, batchId, state, reason, mayBePaid, toOtherDetails }
+    const other = others.get(key) ?? { payoutId, batchId, state, reason, mayBePaid, cameBack, toOtherDetails }
     others.set(key, other)
     return other
   }

@@ -1,5 +1,6 @@
 import { formatTime } from '../domain/times.ts'
 import type { StoredHold } from '../queries/sql/holds.ts'
+import { CAME_BACK } from './other-payments-text.ts'
 
 /** Why a payout was held for a person, in words that follow "because". */
 export function holdText({
@@ -10,6 +11,7 @@ export function holdText({
   inSameBatch,
   earlierState,
   earlierMayBePaid,
+  earlierCameBack,
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
   if (earlierPayoutId === null && earlierBatchId === null)
@@ -18,7 +20,8 @@ export function holdText({
   const mayBePaid = earlierMayBePaid
     ? `, yet the gateway has said otherwise, see payoutd payout show ${earlierPayoutId}`
     : ''
-  const earlier = `payout ${earlierPayoutId}${batch} (${earlierState}${mayBePaid})`
+  const cameBack = earlierCameBack ? CAME_BACK : ''
+  const earlier = `payout ${earlierPayoutId}${batch} (${earlierState}${cameBack}${mayBePaid})`
   switch (reason) {
     case 'duplicate':
       return inSameBatch
@@ -27,6 +30,8 @@ export function holdText({
     case 'duplicate-file':
       return `the same file came as batch ${earlierBatchId}${earlierMerchantId === null ? '' : ` of merchant ${earlierMerchantId}`} on ${formatTime(since)}`
     case 'beneficiary-changed':
-      return `its bank details differ from those used for this beneficiary since ${formatTime(since)}, last by ${earlier}`
+      return earlierState === 'paid' || earlierMayBePaid
+        ? `its bank details differ from those used for this beneficiary since ${formatTime(since)}, last by ${earlier}`
+        : `its bank details differ from those of ${earlier} of ${formatTime(since)} to the same beneficiary`
   }
 }

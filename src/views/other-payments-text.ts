@@ -1,6 +1,8 @@
 import type { OtherPayment, OtherPayments } from '../queries/other-payments.ts'
 import { inFull } from './list-text.ts'
 
+export const CAME_BACK = ', and the money came back'
+
 /** So many are named; those that were paid or sent come first. */
 const NAMED = 3
 
@@ -40,7 +42,7 @@ export function theseText(
 }
 
 function nameOf(
-  { payoutId, batchId, state, reason, mayBePaid, toOtherDetails }: OtherPayment,
+  { payoutId, batchId, state, reason, mayBePaid, cameBack, toOtherDetails }: OtherPayment,
   isOfThisToo: boolean,
 ): string {
   const batch = batchId === null ? '' : ` of batch ${batchId}`
@@ -50,5 +52,6 @@ function nameOf(
     : mayBePaid
       ? `, yet the gateway has said otherwise, see payoutd payout show ${payoutId}`
       : ''
-  return `payout ${payoutId}${batch} (${inFull(state, reason)}${details}${more})`
+  const back = cameBack ? CAME_BACK : ''
+  return `payout ${payoutId}${batch} (${inFull(state, reason)}${back}${details}${more})`
 }

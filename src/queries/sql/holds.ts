@@ -17,6 +17,8 @@ export type StoredHold = {
   earlierState: State | null
   /** It ended unpaid, and the gateway has reported something else. */
   earlierMayBePaid: boolean
+  /** A person has confirmed that its money came back. */
+  earlierCameBack: boolean
   /** The earliest time at which the payout itself may be sent. */
   paysAt: Instant
   since: Instant
@@ -34,6 +36,8 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
        where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state,
       coalesce((select ${mayBePaid} from payouts p
         where p.merchant_id = holds.merchant_id and p.payout_id = holds.earlier_payout_id), false) as earlier_may_be_paid,
+      exists (select from reversals
+        where reversals.merchant_id = holds.merchant_id and reversals.payout_id = holds.earlier_payout_id) as earlier_came_back,
       coalesce(earlier_batch_id = (select batch_id from payouts p
         where p.merchant_id = holds.merchant_id and p.payout_id = holds.payout_id), false) as in_same_batch
     from holds

@@ -28,6 +28,8 @@ export type FoundPayment = {
   reason: string | null
   /** It ended unpaid, and the gateway has reported something else. */
   mayBePaid: boolean
+  /** It was paid, and a person has confirmed that the money came back. */
+  cameBack: boolean
   /** It has the same beneficiaryId, and other bank details. */
   toOtherDetails: boolean
 }
@@ -67,7 +69,8 @@ export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted
     ) named on true
   )
   select asked.payout_id, p.payout_id as other_payout_id, p.batch_id as other_batch_id, p.state, p.reason,
-    ${mayBePaid} as may_be_paid, found.to_other_details, found.there_may_be_more
+    ${mayBePaid} as may_be_paid, exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as came_back,
+    found.to_other_details, found.there_may_be_more
   from asked
   cross join lateral (
     with ${searches},
