@@ -44,7 +44,7 @@ const outbox = sql<
 >`select topic, key, event_id, value from ${outboxMessages} order by position, n`
 const loseAll = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, reopened_payments, beneficiary_payments, holds,
-    merchants, published_messages, recovered_payouts`
+    files, merchants, published_messages, recovered_payouts`
 const warmUp = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
 
 /** A merchant whose ledger is lost, and whose maximum is now below the amount of `p`. */

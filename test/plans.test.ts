@@ -42,7 +42,7 @@ import { attemptsMade, lockCandidates } from '../src/stages/dispatch/sql/claim.t
 import { balanceWatermark, merchantsWithWork, traffic } from '../src/stages/dispatch/sql/funds.ts'
 import { lockAwaitingKey, payoutsAwaitingKey } from '../src/stages/dispatch/sql/undecryptable.ts'
 import { takenIn } from '../src/stages/intake/sql/commands.ts'
-import { keepAndCompare, type Payment } from '../src/stages/intake/sql/holds.ts'
+import { keepAndCompare, ownersOf, type Payment } from '../src/stages/intake/sql/holds.ts'
 import { dueQuestions, dueTimers, lockDue } from '../src/stages/outcomes/sql/due.ts'
 import { deletePublished, nextMessages } from '../src/stages/relay/sql/outbox.ts'
 import { freshDatabase } from './database.ts'
@@ -81,6 +81,8 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
   ), beneficiaries as (
     insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
     select 'acme', int4send(n), now(), payout_id, int4send(n) from numbered
+  ), files as (
+    insert into files (file, merchant_id, batch_id) select n, 'acme', payout_id from numbered
   ), messages as (
     insert into outbox (shard, topic, keys, event_ids, types, contents, headers, bytes)
     select n % ${'shards'}::int, 'events', array['acme:' || payout_id], array[gen_random_uuid()], '{event}',
@@ -210,6 +212,7 @@ const HOT: Hot[] = [
     ...{ utrs: each((n) => `U${n}`), limit: WANTED },
   }),
   hot('takenIn', takenIn, { wanted: payoutKeys }),
+  hot('ownersOf', ownersOf, { files: each((n) => ({ file: BigInt(n) })) }),
   {
     name: 'keepAndCompare, for duplicates',
     // Rows by time and in its batch, under each of two hashes, with the payout of each. One of two plans for 400 rows

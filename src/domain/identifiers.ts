@@ -115,7 +115,7 @@ export function contentHash(
     .digest()
 }
 
-/** 64 bits of the file's hash: enough to tell apart the files of a batch. Null: the command came in no file. */
+/** 64 bits of the file's hash: enough to tell files apart. Null: the command came in no file. */
 export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
   fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
 

@@ -281,7 +281,7 @@ create table holds (
   earlier_batch_id text,                  -- that payout's batch; or the one under which the same file came first
   earlier_merchant_id text,               -- the merchant for whom the same file came first, if it is another one
   pays_at timestamptz not null,           -- from when on the payout itself may be sent
-  since timestamptz not null,             -- from when on that was paid, or to be paid; of a file: when it was declared
+  since timestamptz not null,             -- from when on that was paid, or to be paid; of a file: as in files
   primary key (merchant_id, payout_id, reason)
 );
 
@@ -294,10 +294,16 @@ create table batches (
   refused integer not null,
   file_hash text not null,
   declared_at timestamptz not null,
-  primary key (merchant_id, file_hash, batch_id)
+  primary key (merchant_id, batch_id, file_hash)
 );
--- Under which batch, of any merchant, a file came first.
-create index batches_of_file on batches (file_hash, declared_at);
+
+-- Under which batch, of any merchant, a file came first: the one whose payout of that file was stored first.
+create table files (
+  file bigint primary key,                -- as payout_commands.file
+  merchant_id text not null,
+  batch_id text not null,
+  since timestamptz not null default now()
+);
 
 -- Cancellations that came before the payouts that they are about.
 create table early_cancels (

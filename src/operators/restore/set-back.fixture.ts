@@ -48,7 +48,7 @@ const known = sql<object, { accountId: string | null; doubted: boolean }>`
 
 /** What `lose` deletes, but the outbox: what was not published by then, the backup does not have. */
 const LEDGER = `array['payouts', 'payout_commands', 'history', 'attempts', 'anomalies', 'payments', 'reopened_payments',
-  'beneficiary_payments', 'holds', 'merchants', 'recovered_payouts']`
+  'beneficiary_payments', 'holds', 'files', 'merchants', 'recovered_payouts']`
 
 const backUp = sql<object>`
   do $$

@@ -32,6 +32,7 @@ import { previewReplay } from './preview-replay.ts'
 
 const payouts = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
+const inOrder = sql<object, { reason: string | null }>`select reason from payouts order by seq`
 const rows = sql<object, { rows: bigint }>`
   select (select count(*) from payouts) + (select count(*) from payout_commands) + (select count(*) from history)
     + (select count(*) from ${outboxMessages}) + (select count(*) from anomalies) as rows`
@@ -329,6 +330,36 @@ test('a preview of many letters takes them in parts, each with everything about 
       ['contradicts', null],
       ['accepted', 'duplicate'],
     ],
+  )
+})
+
+test('a preview tells whose a file is as intake then does: that of its first payout, over all parts, and claims none', async (t) => {
+  const { take, deps, ledger, requested, join } = await intake(t)
+  const terms = join()
+  const acme = { ...(terms.get('acme') ?? assert.fail()), holdDuplicates: true }
+  for (const merchantId of ['acme', 'bolt']) terms.set(merchantId, acme)
+  const row = (i: number, merchantId: string, fileHash: string, batchId = 'november') =>
+    requested({
+      ...command(`${batchId}-${i}`, { batchId, fileHash, accountNo: `5010012${String(i).padStart(7, '0')}` }),
+      merchantId,
+    })
+  await take([record(row(1, 'acme', 'known'))])
+  const values = [
+    row(1, 'bolt', 'known'),
+    row(2, 'bolt', 'new'),
+    ...Array.from({ length: 500 }, (_, i) => row(10 + i, 'bolt', 'other')),
+    row(2, 'acme', 'new'),
+    row(3, 'acme', 'known'),
+  ]
+  const expected = await previewReplay(values, deps)
+  const told = expected.map((each) => (each.kind === 'accepted' ? each.reason : each.kind))
+  assert.deepEqual([told[0], told[1], ...told.slice(-2)], ['duplicate-file', null, 'duplicate-file', null])
+  assert.deepEqual(await ledger.db.run(sql<object>`select from files`, {}), [{}])
+  await take(values.map((value) => record(value)))
+  const stored = await ledger.db.run(inOrder, {})
+  assert.deepEqual(
+    stored.slice(1).map(({ reason }) => reason),
+    told,
   )
 })
 

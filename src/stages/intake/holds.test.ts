@@ -8,20 +8,22 @@ import { paise } from '../../domain/money.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { releasePayouts } from '../../operators/release-payouts.ts'
 import { fence } from '../../operators/restore/restore.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
+import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../../queries/payout-story.ts'
 import { payoutsNamed } from '../../queries/sql/list.ts'
 import { listText } from '../../views/list-text.ts'
 import { storyText } from '../../views/story-text.ts'
 import { holding } from './holds.fixture.ts'
-import type { MerchantTerms } from './parse-command.ts'
+import type { MerchantTerms, PayoutRequest } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
 const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
   select payout_id, due_at, deadline from payouts order by payout_id`
+const waiting = sql<object>`
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 const day = 86_400_000
 const asha = (payoutId: string, fields: Partial<PayoutCommand> = {}) => command(payoutId, fields)
@@ -327,49 +329,96 @@ describe('a payout of the same amount to the same beneficiary', () => {
 })
 
 describe('a file', () => {
-  const HASH = 'ab'.repeat(32)
-  const declared = (batchId: string, declaredAt: number, merchantId = 'acme') => ({
-    batches: [
-      {
-        ...{ merchantId, batchId, rows: 1, amount: paise(5_000_000n) },
-        ...{ refused: 0, fileHash: HASH, declaredAt },
-      },
-    ],
+  const row = (payoutId: string, batchId: string, merchantId = 'acme', fileHash = 'ab'.repeat(32)) => ({
+    ...command(payoutId, {
+      batchId,
+      fileHash,
+      accountNo: `5010${payoutId.length}00000`,
+      amount: paise(100n),
+    }),
+    merchantId,
   })
-  const row = (payoutId: string, batchId: string, fileHash = HASH) =>
-    command(payoutId, { batchId, fileHash, accountNo: `5010${payoutId.length}00000`, amount: paise(100n) })
 
-  test('that came before as another batch has its rows held, whether or not its own declaration has come', async (t) => {
+  test('that came before as another batch has its rows held, however many come of the first', async (t) => {
     const { ledger, take, reasons, holds } = await holding(t)
-    await ledger.db.run(declareBatches, declared('november', 1_000))
     await take(row('first', 'november'))
-    await take(row('second-', 'dezember'))
-    await ledger.db.run(declareBatches, declared('dezember', 2_000))
-    await take(row('third---', 'dezember'))
-    await take(row('late-----', 'november'), row('other-----', 'dezember', 'cd'.repeat(32)))
+    await take(row('second-', 'dezember'), row('late-----', 'november'))
+    await take(row('other------', 'dezember', 'acme', 'cd'.repeat(32)))
     assert.deepEqual(await reasons(), {
       first: 'queued',
       'late-----': 'queued',
-      'other-----': 'queued',
+      'other------': 'queued',
       'second-': 'duplicate-file',
-      'third---': 'duplicate-file',
     })
+    const accepted = sql<
+      object,
+      { at: number }
+    >`select accepted_at as at from payouts where payout_id = 'first'`
+    const [first] = await ledger.db.run(accepted, {})
     assert.deepEqual(
       (await holds()).map((hold) => [hold.earlierPayoutId, hold.earlierBatchId, hold.since]),
-      [
-        [null, 'november', 1_000],
-        [null, 'november', 1_000],
-      ],
+      [[null, 'november', first?.at]],
     )
+  })
+
+  test('is that of its first payout, whatever was declared and when', async (t) => {
+    const { ledger, take, reasons } = await holding(t)
+    const declared = (batchId: string, declaredAt: number) => ({
+      ...{ merchantId: 'acme', batchId, rows: 1, amount: paise(100n), refused: 0 },
+      ...{ fileHash: 'ab'.repeat(32), declaredAt },
+    })
+    await ledger.db.run(declareBatches, { batches: [declared('dezember', 1_000)] })
+    await take(row('first', 'november'))
+    await ledger.db.run(declareBatches, { batches: [declared('november', 2_000)] })
+    await take(row('again-', 'dezember'))
+    assert.deepEqual(await reasons(), { 'again-': 'duplicate-file', first: 'queued' })
+  })
+
+  test('that comes together with itself under another batch is that of its first row', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(row('right', 'november', 'bolt'), row('slip', 'november'), row('late--', 'november', 'bolt'))
+    assert.deepEqual(await reasons(), { 'late--': 'queued', right: 'queued', slip: 'duplicate-file' })
+  })
+
+  test('that comes at the same moment for another merchant waits for the first, and is held', async (t) => {
+    const { ledger, config, reasons } = await holding(t)
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    const terms = config.merchants.get('acme') as MerchantTerms
+    // Without a turn, which would bound the wait.
+    const store = (tx: Transaction, command: PayoutCommand) =>
+      storeCommands(tx, ledger, keys, [{ command, terms, faults: [], traceparent: null }])
+    let second: Promise<unknown> | undefined
+    await ledger.db.transaction('test', async (tx) => {
+      await store(tx, row('slip', 'november', 'bolt'))
+      second = ledger.db.transaction('test', (other) => store(other, row('right', 'november')))
+      await eventually('the second waits', async () => (await ledger.db.run(waiting, {})).length > 0)
+    })
+    await second
+    assert.deepEqual(await reasons(), { right: 'duplicate-file', slip: 'queued' })
+  })
+
+  test("of which no row was accepted is nobody's yet, but one of a merchant who holds no duplicates is taken", async (t) => {
+    const { ledger, config, take, reasons } = await holding(t)
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    const terms = { ...(config.merchants.get('acme') as MerchantTerms), holdDuplicates: false }
+    const arrive = (arrival: Pick<PayoutRequest, 'command' | 'faults'>) =>
+      ledger.db.transaction('test', (tx) =>
+        storeCommands(tx, ledger, keys, [{ ...arrival, terms, traceparent: null }]),
+      )
+    await arrive({
+      command: row('bad', 'november', 'bolt'),
+      faults: [{ field: 'amount', rule: 'maximum', found: '', message: 'too much' }],
+    })
+    await arrive({ command: row('right', 'november', 'dale'), faults: [] })
+    await take(row('again-', 'november'))
+    assert.deepEqual(await reasons(), { bad: 'faults', right: 'queued', 'again-': 'duplicate-file' })
   })
 
   test('that came for another merchant before is held, even as a batch of the same name, until a person releases it', async (t) => {
     const { ledger, config, take, reasons, holds } = await holding(t)
-    await ledger.db.run(declareBatches, declared('november', 1_000, 'bolt'))
-    await take({ ...row('slip', 'november'), merchantId: 'bolt' })
-    await ledger.db.run(declareBatches, declared('november', 2_000))
+    await take(row('slip', 'november', 'bolt'))
     await take(row('right', 'november'))
-    await take({ ...row('late', 'november'), merchantId: 'bolt', rowNumber: 2 })
+    await take({ ...row('late', 'november', 'bolt'), rowNumber: 2 })
     assert.deepEqual(await reasons(), { late: 'queued', right: 'duplicate-file', slip: 'queued' })
     assert.deepEqual(
       (await holds()).map(({ earlierBatchId, earlierMerchantId }) => [earlierBatchId, earlierMerchantId]),
@@ -383,7 +432,7 @@ describe('a file', () => {
     const told = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'right' }, config.sealing)
     assert.match(
       storyText(told),
-      /held because\n {2}the same file came as batch november of merchant bolt on 1970/,
+      /held because\n {2}the same file came as batch november of merchant bolt on 20/,
     )
     const release = { ...asked, by: 'asha', reason: 'it was cancelled for bolt', payPeriod: 'month' } as const
     await releasePayouts({ ...release, known: null, shown: null }, ledger)
@@ -391,8 +440,7 @@ describe('a file', () => {
   })
 
   test('whose rows are also repeated payments gives both reasons, the payment first', async (t) => {
-    const { ledger, take, reasons, holds } = await holding(t)
-    await ledger.db.run(declareBatches, declared('november', 1_000))
+    const { take, reasons, holds } = await holding(t)
     await take(row('first', 'november'))
     await take(row('again', 'dezember'))
     assert.equal((await reasons()).again, 'duplicate')

@@ -6,7 +6,26 @@ import { keyOf } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { NewPayout } from './new-payout.ts'
-import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds, type Payment } from './sql/holds.ts'
+import {
+  type BatchFile,
+  claim,
+  type FileOwner,
+  type Hold,
+  hold,
+  keepAndCompare,
+  keepHolds,
+  ownersOf,
+  type Payment,
+} from './sql/holds.ts'
+
+/** Tells whose each file is. One that is nobody's becomes that of the batch it came under. */
+export type OwnFiles = (tx: Transaction, files: readonly BatchFile[]) => Promise<readonly FileOwner[]>
+
+export const ownFiles: OwnFiles = async (tx, files) => {
+  await tx.run(claim, { files })
+  // A statement of its own, which sees what others committed while `claim` waited.
+  return tx.run(ownersOf, { files })
+}
 
 /**
  * Holds those of the payouts just inserted that an operator should check: likely repeats of an earlier payment, and changed bank
@@ -15,6 +34,7 @@ import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds, type Payment 
 export async function holdDoubtful(
   tx: Transaction,
   fresh: readonly NewPayout[],
+  own: OwnFiles,
 ): Promise<readonly NewPayout[]> {
   const accepted = fresh.filter(mayBePaid).map(comparedAs)
   if (accepted.length === 0) return fresh
@@ -25,7 +45,8 @@ export async function holdDoubtful(
   const together = [...duplicatesAmong(accepted), ...changedAmong(accepted)].filter(
     (hold) => !known.get(keyOf(hold))?.some(({ reason }) => reason === hold.reason),
   )
-  const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf)
+  const ofFiles = await ofOthersFiles(tx, accepted, own)
+  const holds = Map.groupBy([...before, ...together, ...ofFiles], keyOf)
   if (holds.size === 0) return fresh
   const doubtful = accepted.flatMap((each) => {
     const found = holds.get(keyOf(each.payout))
@@ -149,24 +170,29 @@ const isOfSamePeriod = (one: NewPayout, other: NewPayout): boolean =>
 /** A payout without a batch is a batch of its own, which no batchId can be. */
 const batchOf = ({ payout }: Pick<NewPayout, 'payout'>): string => payout.batchId ?? `:${payout.payoutId}`
 
-async function ofEarlierFiles(tx: Transaction, accepted: readonly NewPayout[]): Promise<Hold[]> {
-  const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {
-    const { merchantId, payoutId, batchId } = payout
-    if (batchId === null || fileHash === null || !terms.holdDuplicates) return []
-    return [{ merchantId, payoutId, batchId, fileHash, file: mapKey(merchantId, batchId, fileHash) }]
-  })
-  const files = [...new Map(rows.map((row) => [row.file, row])).values()]
-  if (files.length === 0) return []
-  const found = await tx.run(earlierFiles, { files })
-  const earlier = new Map(found.map((file) => [mapKey(file.merchantId, file.batchId, file.fileHash), file]))
-  return rows.flatMap(({ merchantId, payoutId, file }): Hold[] => {
-    const found = earlier.get(file)
-    if (!found) return []
-    const { earlierBatchId, earlierMerchantId, since } = found
+/** Finds payouts whose file came under another batch first. Those of merchants who hold no duplicates count as first ones, too. */
+async function ofOthersFiles(
+  tx: Transaction,
+  accepted: readonly NewPayout[],
+  own: OwnFiles,
+): Promise<Hold[]> {
+  const rows = accepted.flatMap(({ payout: { merchantId, payoutId, batchId }, file, terms }) =>
+    batchId === null || file === null ? [] : [{ merchantId, payoutId, batchId, file, terms }],
+  )
+  const files = new Map<bigint, BatchFile>()
+  for (const row of rows) if (!files.has(row.file)) files.set(row.file, row)
+  if (files.size === 0) return []
+  const owners = new Map((await own(tx, [...files.values()])).map((owner) => [owner.file, owner]))
+  return rows.flatMap(({ merchantId, payoutId, batchId, file, terms }): Hold[] => {
+    const owner = owners.get(file)
+    if (!owner || !terms.holdDuplicates) return []
+    const isOther = owner.merchantId !== merchantId
+    if (!isOther && owner.batchId === batchId) return []
     return [
       {
         ...{ merchantId, payoutId, reason: 'duplicate-file', earlierPayoutId: null },
-        ...{ earlierBatchId, earlierMerchantId, since },
+        ...{ earlierBatchId: owner.batchId, earlierMerchantId: isOther ? owner.merchantId : null },
+        since: owner.since,
       },
     ]
   })

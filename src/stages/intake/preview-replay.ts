@@ -4,13 +4,16 @@ import type { State } from '../../domain/payout/states.ts'
 import { keyOf, lockPayouts } from '../../ledger/ledger.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { storeCancels } from './early-cancels.ts'
+import type { OwnFiles } from './holds.ts'
 import type { IntakeDeps } from './intake.ts'
 import { inParts, inSets, type Letter, type Part } from './letter-parts.ts'
 import { type CancelRequest, merchantOf, type PayoutRequest, parseCommand } from './parse-command.ts'
+import { type FileOwner, ownersOf } from './sql/holds.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
 export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode'>
+type TryDeps = PreviewDeps & { own: OwnFiles }
 
 /**
  * The outcome that a record would have. `dead`: it is dead-lettered again. `repeat`: the ledger has the same already.
@@ -34,13 +37,26 @@ class Tried extends Error {
   }
 }
 
+/** As intake does, but keeps to itself whose the files become: nobody waits, and nothing is forgotten with a part. */
+function ownTried(): OwnFiles {
+  const tried = new Map<bigint, FileOwner>()
+  return async (tx, files) => {
+    const owners = new Map((await tx.run(ownersOf, { files })).map((owner) => [owner.file, owner]))
+    return files.map((each) => {
+      const owner = owners.get(each.file) ?? tried.get(each.file) ?? { ...each, since: tx.now }
+      tried.set(each.file, owner)
+      return owner
+    })
+  }
+}
+
 const mark = sql<object>`savepoint tried`
 const backToMark = sql<object>`rollback to savepoint tried`
 
 /**
  * What intake would do with these values if they came now, in this order. It stores each as intake does, part by part, and rolls
  * every part back. What is about the same payout, bank account or beneficiary is in one part, up to PART of it: only there values
- * are compared with each other. Throws when the registry or the database does not answer.
+ * are compared with each other, apart from their files. Throws when the registry or the database does not answer.
  */
 export async function previewReplay(
   values: readonly (Buffer | null)[],
@@ -53,12 +69,13 @@ export async function previewReplay(
     letters.push({ place, detail, parsed: parseCommand(decoded, deps.terms) })
   }
   const expected = new Map<Letter, Expected>()
+  const own = ownTried()
   for (const part of inParts(letters, deps.keys))
-    for (const [letter, each] of await tryPart(part, deps)) expected.set(letter, each)
+    for (const [letter, each] of await tryPart(part, { ...deps, own })) expected.set(letter, each)
   return letters.map((letter) => expected.get(letter) as Expected)
 }
 
-async function tryPart(part: Part, deps: PreviewDeps): Promise<Map<Letter, Expected>> {
+async function tryPart(part: Part, deps: TryDeps): Promise<Map<Letter, Expected>> {
   try {
     return await deps.ledger.db.transaction('preview of commands', async (tx) => {
       await takeTurn(
@@ -77,7 +94,7 @@ async function tryPart(part: Part, deps: PreviewDeps): Promise<Map<Letter, Expec
 }
 
 /** If the database refuses something of a set, tries halves of it down to the single letter. */
-async function trySet(tx: Transaction, some: readonly Letter[], deps: PreviewDeps): Promise<Expected[]> {
+async function trySet(tx: Transaction, some: readonly Letter[], deps: TryDeps): Promise<Expected[]> {
   await tx.run(mark, {})
   try {
     return await tryOut(tx, some, deps)
@@ -92,7 +109,7 @@ async function trySet(tx: Transaction, some: readonly Letter[], deps: PreviewDep
 }
 
 /** Letters of one kind. */
-async function tryOut(tx: Transaction, some: readonly Letter[], deps: PreviewDeps): Promise<Expected[]> {
+async function tryOut(tx: Transaction, some: readonly Letter[], deps: TryDeps): Promise<Expected[]> {
   const requests = some.flatMap(({ parsed }) => (parsed.kind === 'payout' ? [parsed] : []))
   if (requests.length > 0) return tryPayouts(tx, requests, deps)
   const cancels = some.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : []))
@@ -119,9 +136,9 @@ async function tryCancels(
 async function tryPayouts(
   tx: Transaction,
   requests: readonly PayoutRequest[],
-  { ledger, keys }: PreviewDeps,
+  { ledger, keys, own }: TryDeps,
 ): Promise<Expected[]> {
-  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, requests)
+  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, requests, own)
   const stored = new Map(fresh.map((payout) => [keyOf(payout), payout]))
   const contradicts = new Set(contradicting)
   return requests.map(({ command, faults }): Expected => {

@@ -15,7 +15,7 @@ import {
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { applyEarlyCancels, fenceReported } from './early-cancels.ts'
-import { holdDoubtful } from './holds.ts'
+import { holdDoubtful, ownFiles } from './holds.ts'
 import { commandRow, type IntakeKeys, type NewPayout, newPayout, payoutRow } from './new-payout.ts'
 import type { PayoutRequest } from './parse-command.ts'
 import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
@@ -35,6 +35,7 @@ export async function storeCommands(
   ledger: Ledger,
   keys: IntakeKeys,
   requests: readonly PayoutRequest[],
+  own = ownFiles,
 ): Promise<{ fresh: Payout[]; contradicting: PayoutCommand[] }> {
   if (requests.length === 0) return { fresh: [], contradicting: [] }
   const asked = requests.map((request) => newPayout(request, keys, tx.now))
@@ -60,7 +61,7 @@ export async function storeCommands(
   const now = new Map<string, Payout>()
   if (fresh.length > 0) {
     await tx.run(insertCommands, { commands: fresh.map(commandRow) })
-    const arrived = await holdDoubtful(tx, fresh)
+    const arrived = await holdDoubtful(tx, fresh, own)
     await storeArrivals(tx, ledger, arrived)
     const payouts = await readBack(tx, arrived, stories, ledger)
     for (const payout of payouts) now.set(keyOf(payout), payout)

@@ -202,29 +202,24 @@ export const keepAndCompare = sql<{ payments: readonly Payment[] }, Hold>`
     where last.beneficiary_hash <> asked.beneficiary_hash
   ) found`
 
-type BatchFile = { merchantId: string; batchId: string; fileHash: string }
+/** A file, as payout_commands.file has it, and the batch that it came under. */
+export type BatchFile = { file: bigint; merchantId: string; batchId: string }
+export type FileOwner = BatchFile & { since: Instant }
 
 /**
- * The other batch, of any merchant, under which each file was declared first. The file's own declaration may be still to come.
+ * Files, each once. One that another transaction is about to claim waits for its end; in one order, so that none waits for a
+ * transaction that waits for it.
  */
-export const earlierFiles = sql<
-  { files: readonly BatchFile[] },
-  BatchFile & { earlierBatchId: string; earlierMerchantId: string | null; since: Instant }
->`
-  select asked.merchant_id, asked.batch_id, asked.file_hash, f.batch_id as earlier_batch_id,
-    nullif(f.merchant_id, asked.merchant_id) as earlier_merchant_id, f.declared_at as since
-  from ${{ rows: 'files', columns: { merchantId: 'text', batchId: 'text', fileHash: 'text' } }} asked
-  cross join lateral (
-    select merchant_id, batch_id, declared_at from batches
-    where batches.file_hash = asked.file_hash
-      and (batches.merchant_id, batches.batch_id) <> (asked.merchant_id, asked.batch_id)
-      and declared_at < coalesce(
-        (select own.declared_at from batches own
-         where own.merchant_id = asked.merchant_id and own.file_hash = asked.file_hash
-           and own.batch_id = asked.batch_id),
-        'infinity')
-    order by declared_at limit 1
-  ) f`
+export const claim = sql<{ files: readonly BatchFile[] }>`
+  insert into files (file, merchant_id, batch_id)
+  select file, merchant_id, batch_id
+  from ${{ rows: 'files', columns: { file: 'bigint', merchantId: 'text', batchId: 'text' } }} f
+  order by file on conflict do nothing`
+
+export const ownersOf = sql<{ files: readonly Pick<BatchFile, 'file'>[] }, FileOwner>`
+  select f.file, f.merchant_id, f.batch_id, f.since
+  from ${{ rows: 'files', columns: { file: 'bigint' } }} asked
+  cross join lateral (select * from files where files.file = asked.file limit 1) f`
 
 /** Payouts that this transaction inserted, each once. */
 export const hold = sql<{ held: readonly Pick<Hold, 'merchantId' | 'payoutId' | 'reason'>[] }>`
