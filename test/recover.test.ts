@@ -6,20 +6,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { besideSandbox } from '../../../../test/reconcile.ts'
-import { startPayoutd } from '../../../app/start.ts'
-import { readConfig } from '../../../config/config.ts'
-import { command } from '../../../domain/commands/command.fixture.ts'
-import { topicNames } from '../../../messages/topics.ts'
-import { openTransaction } from '../../../platform/kafka/kafka.fixture.ts'
-import { createPublisher } from '../../../platform/kafka/producer.ts'
-import { silentLogger } from '../../../platform/log.ts'
-import { sql } from '../../../platform/postgres/postgres.ts'
-import { eventually } from '../../../platform/running/eventually.fixture.ts'
-import { payoutd } from '../../cli.fixture.ts'
+import { startPayoutd } from '../src/app/start.ts'
+import { payoutd } from '../src/cli/cli.fixture.ts'
+import { readConfig } from '../src/config/config.ts'
+import { command } from '../src/domain/commands/command.fixture.ts'
+import { topicNames } from '../src/messages/topics.ts'
+import { openTransaction } from '../src/platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../src/platform/kafka/producer.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { sql } from '../src/platform/postgres/postgres.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
+import { besideSandbox } from './reconcile.ts'
 
 /** A dialect whose grace is one second. */
-const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../../../test/quick-dialect.json') }
+const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, 'quick-dialect.json') }
 const WHO = ['--by', 'asha', '--reason', 'disk lost']
 
 const formerAccount = sql<object>`
