@@ -282,6 +282,9 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
 - **A registry that loses its data while payoutd runs.** Only a start, a migration and \`doctor\` compare its ids. Until then messages are
   written under the former ones, and commands under ids given anew may become dead letters.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.
+- **What a file means.** payoutd holds what looks like the same payment again: the same amount to the same account or
+  beneficiaryId in one pay period, or the same file. It cannot know that a corrected amount, another month, an account that moved with
+  its bank to another one, or another file for another merchant is the same salary.
 - **Size.** Worlds hold some hundred payouts, the soak a million. What happens at ten million is measured elsewhere, and
   is not judged payout by payout.
 `

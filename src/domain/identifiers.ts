@@ -115,9 +115,16 @@ export function contentHash(
     .digest()
 }
 
-/** 64 bits of the file's hash: enough to tell files apart. Null: the command came in no file. */
-export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
-  fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
+const SHA_256 = /^[0-9a-f]{64}$/
+
+/**
+ * 64 bits of the file's hash: enough to tell files apart. Null: the command came in no file. A text that is no SHA-256 names none: it
+ * may be what a program writes into every command.
+ */
+export function fileMark({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null {
+  const hex = fileHash?.toLowerCase()
+  return hex === undefined || !SHA_256.test(hex) ? null : hash('sha256', hex, 'buffer').readBigInt64BE()
+}
 
 /**
  * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. All spellings that people
@@ -149,11 +156,11 @@ export function beneficiaryHash(
 
 /**
  * Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change. Ids that nobody can tell apart are
- * the same. Null: the command has none.
+ * the same, with or without zeros before them, which spreadsheets drop. Null: the command has none.
  */
 export function beneficiaryIdHash({ beneficiaryId }: PayoutCommand, key: KeyObject): Buffer | null {
   if (beneficiaryId === null) return null
   return createHmac('sha256', key)
-    .update(joined(['beneficiaryId', asSeen(beneficiaryId)]), 'utf8')
+    .update(joined(['beneficiaryId', asSeen(beneficiaryId).replace(/^0+(?=.)/, '')]), 'utf8')
     .digest()
 }

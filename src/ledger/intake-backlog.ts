@@ -13,8 +13,9 @@ export type Backlog = { topic: string; ends: readonly PartitionEnd[]; merchantId
  * Kafka has dropped do not count.
  */
 export async function intakeBacklog({ topic, ends, merchantIds }: Backlog, db: Database): Promise<bigint> {
-  const [waiting] = await db.run(countWaiting, { topic, merchantIds: [...merchantIds] })
+  // What intake sets aside in between counts twice, never not at all.
   const unread = await unreadCommands(topic, ends, db)
+  const [waiting] = await db.run(countWaiting, { topic, merchantIds: [...merchantIds] })
   return [...unread.values()].reduce((sum, count) => sum + count, waiting?.count ?? 0n)
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { checkHolds } from '../doctor/stopped-sending.ts'
@@ -496,6 +497,8 @@ test('a release says that payoutd did not look at all that pays the same, though
   assert.equal(released?.kind, 'queued')
 })
 
+const fileHashOf = (name: string): string => createHash('sha256').update(name).digest('hex')
+
 /** Payouts of one amount to one id; each is a row of a file of its batch, which has the batch's name. */
 async function ofOneId(t: TestContext) {
   const opened = await testLedger(t)
@@ -506,7 +509,7 @@ async function ofOneId(t: TestContext) {
       config,
       [
         command(payoutId, {
-          ...{ beneficiaryId: 'E-17', accountNo, batchId: payoutId, fileHash: payoutId },
+          ...{ beneficiaryId: 'E-17', accountNo, batchId: payoutId, fileHash: fileHashOf(payoutId) },
           ...fields,
         }),
       ],
@@ -524,7 +527,7 @@ test('a release names what pays the same to other bank details of one id, unless
   await take('first', '501001111')
   await decided(ledger, 'first', submit)
   await take('november', '501001111')
-  await take('split', '501002222', { batchId: 'november', fileHash: 'november' })
+  await take('split', '501002222', { batchId: 'november', fileHash: fileHashOf('november') })
   await take('other-file', '501003333', { batchId: 'november' })
   await take('fix', '501004444')
   await take('other-amount', '501005555', { amount: paise(300n) })

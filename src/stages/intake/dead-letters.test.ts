@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
+import { paise } from '../../domain/money.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { topicNames } from '../../messages/topics.ts'
@@ -338,9 +339,13 @@ test('a preview tells whose a file is as intake then does: that of its first pay
   const terms = join()
   const acme = { ...(terms.get('acme') ?? assert.fail()), holdDuplicates: true }
   for (const merchantId of ['acme', 'bolt']) terms.set(merchantId, acme)
-  const row = (i: number, merchantId: string, fileHash: string, batchId = 'november') =>
+  const row = (i: number, merchantId: string, file: string, batchId = 'november') =>
     requested({
-      ...command(`${batchId}-${i}`, { batchId, fileHash, accountNo: `5010012${String(i).padStart(7, '0')}` }),
+      ...command(`${batchId}-${i}`, {
+        ...{ batchId, fileHash: createHash('sha256').update(file).digest('hex') },
+        accountNo: `5010012${String(i).padStart(7, '0')}`,
+        amount: paise(batchId === 'november' ? 10_000n : 20_000n),
+      }),
       merchantId,
     })
   await take([record(row(1, 'acme', 'known'))])
@@ -350,10 +355,16 @@ test('a preview tells whose a file is as intake then does: that of its first pay
     ...Array.from({ length: 500 }, (_, i) => row(10 + i, 'bolt', 'other')),
     row(2, 'acme', 'new'),
     row(3, 'acme', 'known'),
+    // The second of these is of an account that comes before.
+    row(4, 'acme', 'newest'),
+    row(2, 'bolt', 'newest', 'december'),
   ]
   const expected = await previewReplay(values, deps)
   const told = expected.map((each) => (each.kind === 'accepted' ? each.reason : each.kind))
-  assert.deepEqual([told[0], told[1], ...told.slice(-2)], ['duplicate-file', null, 'duplicate-file', null])
+  assert.deepEqual(
+    [told[0], told[1], ...told.slice(-4)],
+    ['duplicate-file', null, 'duplicate-file', null, null, 'duplicate-file'],
+  )
   assert.deepEqual(await ledger.db.run(sql<object>`select from files`, {}), [{}])
   await take(values.map((value) => record(value)))
   const stored = await ledger.db.run(inOrder, {})

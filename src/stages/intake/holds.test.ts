@@ -179,17 +179,17 @@ describe('a payout of the same amount to the same beneficiary', () => {
 
   test('in the same batch from another file is paid after one that failed', async (t) => {
     const { take, reasons, move } = await holding(t)
-    await take(asha('failed', { fileHash: 'ab' }))
+    await take(asha('failed', { fileHash: 'ab'.repeat(32) }))
     await move('failed', 'submitting', 'failed')
-    await take(asha('failed-2', { fileHash: 'cd' }))
+    await take(asha('failed-2', { fileHash: 'cd'.repeat(32) }))
     assert.equal((await reasons())['failed-2'], 'queued')
   })
 
   test('in the same batch is held if more of the same came before than intake looks at', async (t) => {
     const { take, reasons } = await holding(t)
-    const twin = (n: number) => asha(`twin-${n}`, { fileHash: 'ab', rowNumber: n })
+    const twin = (n: number) => asha(`twin-${n}`, { fileHash: 'ab'.repeat(32), rowNumber: n })
     await take(...Array.from({ length: 100 }, (_, n) => twin(n)))
-    await take(twin(100), asha('again', { fileHash: 'ab', rowNumber: 0 }))
+    await take(twin(100), asha('again', { fileHash: 'ab'.repeat(32), rowNumber: 0 }))
     const { again, 'twin-99': within, 'twin-100': beyond } = await reasons()
     assert.deepEqual([again, within, beyond], ['duplicate', 'queued', 'duplicate'])
   })
@@ -514,15 +514,23 @@ describe('a beneficiary with other bank details', () => {
     )
   })
 
+  test('is held under an id from which a spreadsheet has dropped zeros', async (t) => {
+    const { take, reasons, move } = await holding(t)
+    await take({ ...emp('october', '50100111111111', 100n), beneficiaryId: '000017' })
+    await move('october', 'submitting', 'paid')
+    await take({ ...emp('november', '50100222222222', 100n), beneficiaryId: '17' })
+    assert.equal((await reasons()).november, 'beneficiary-changed')
+  })
+
   test('in two rows of one file is a split salary, but not in two files of one batch', async (t) => {
     const { take, reasons } = await holding(t)
     const part = (payoutId: string, accountNo: string, fileHash: string) => ({
       ...emp(payoutId, accountNo, 100n),
       ...{ batchId: 'november', fileHash },
     })
-    await take(part('one', '50100111111111', 'ab'), part('two', '50100222222222', 'ab'))
-    await take(part('three', '50100333333333', 'ab'))
-    await take(part('corrected', '50100444444444', 'cd'))
+    await take(part('one', '50100111111111', 'ab'.repeat(32)), part('two', '50100222222222', 'ab'.repeat(32)))
+    await take(part('three', '50100333333333', 'ab'.repeat(32)))
+    await take(part('corrected', '50100444444444', 'cd'.repeat(32)))
     assert.deepEqual(await reasons(), {
       corrected: 'beneficiary-changed',
       one: 'queued',

@@ -1,5 +1,5 @@
 import type { Fault } from '../../domain/fault.ts'
-import type { PayoutKey } from '../../domain/identifiers.ts'
+import { fileMark, type PayoutKey } from '../../domain/identifiers.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { keyOf, lockPayouts } from '../../ledger/ledger.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
@@ -8,7 +8,7 @@ import type { OwnFiles } from './holds.ts'
 import type { IntakeDeps } from './intake.ts'
 import { inParts, inSets, type Letter, type Part } from './letter-parts.ts'
 import { type CancelRequest, merchantOf, type PayoutRequest, parseCommand } from './parse-command.ts'
-import { type FileOwner, ownersOf } from './sql/holds.ts'
+import { type BatchFile, ownersOf } from './sql/holds.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
@@ -37,15 +37,20 @@ class Tried extends Error {
   }
 }
 
-/** As intake does, but keeps to itself whose the files become: nobody waits, and nothing is forgotten with a part. */
-function ownTried(): OwnFiles {
-  const tried = new Map<bigint, FileOwner>()
+/** As intake does, in the order of the letters, but keeps to itself whose the files become. */
+function ownTried(letters: readonly Letter[]): OwnFiles {
+  const first = new Map<bigint, BatchFile>()
+  for (const { parsed } of letters) {
+    if (parsed.kind !== 'payout' || parsed.faults.length > 0) continue
+    const { merchantId, batchId } = parsed.command
+    const file = fileMark(parsed.command)
+    if (batchId !== null && file !== null && !first.has(file)) first.set(file, { file, merchantId, batchId })
+  }
   return async (tx, files) => {
     const owners = new Map((await tx.run(ownersOf, { files })).map((owner) => [owner.file, owner]))
-    return files.map((each) => {
-      const owner = owners.get(each.file) ?? tried.get(each.file) ?? { ...each, since: tx.now }
-      tried.set(each.file, owner)
-      return owner
+    return files.map(({ file, ...each }) => {
+      const owner = owners.get(file)
+      return owner ?? { ...each, ...first.get(file), file, since: tx.now }
     })
   }
 }
@@ -69,7 +74,7 @@ export async function previewReplay(
     letters.push({ place, detail, parsed: parseCommand(decoded, deps.terms) })
   }
   const expected = new Map<Letter, Expected>()
-  const own = ownTried()
+  const own = ownTried(letters)
   for (const part of inParts(letters, deps.keys))
     for (const [letter, each] of await tryPart(part, { ...deps, own })) expected.set(letter, each)
   return letters.map((letter) => expected.get(letter) as Expected)

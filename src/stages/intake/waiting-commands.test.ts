@@ -76,9 +76,9 @@ async function intake(t: TestContext) {
       offset += BigInt(values.length)
       await new Intake(deps).process({ topic, partition: 0, records, nextOffset: offset, stored })
     },
-    behind: (merchantId = 'acme') => {
-      const ends = [{ partition: 0, id: 'L1', low: 0n, high: offset }]
-      return intakeBacklog({ topic, ends, merchantIds: [merchantId] }, ledger.db)
+    behind: (merchantId = 'acme', high = offset, db: Database = ledger.db) => {
+      const ends = [{ partition: 0, id: 'L1', low: 0n, high }]
+      return intakeBacklog({ topic, ends, merchantIds: [merchantId] }, db)
     },
     states: async () =>
       (await payoutsOf(ledger)).map(({ payoutId, state, reason }) =>
@@ -91,6 +91,24 @@ const lockMerchant = sql<object>`
   insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set warm_up = 0`
 const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
+
+test('a command that intake sets aside while the backlog is counted is in it', async (t) => {
+  const { ledger, holding, take, pay, behind } = await intake(t)
+  await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
+  let isFirst = true
+  const db: Database = {
+    ...ledger.db,
+    async run(statement, params) {
+      const rows = await ledger.db.run(statement, params)
+      if (isFirst) {
+        isFirst = false
+        await take(pay('acme', 'a1'))
+      }
+      return rows
+    },
+  }
+  assert.ok((await behind('acme', 1n, db)) > 0n)
+})
 
 test('while an operator cancels a batch, commands of that merchant wait in their order, and all others go on', async (t) => {
   const { deps, ledger, holding, take, pay, cancel, states, behind } = await intake(t)
