@@ -8,7 +8,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { NewPayout } from './new-payout.ts'
 import {
   type BatchFile,
-  claim,
+  claimFiles,
   type FileOwner,
   type Hold,
   hold,
@@ -22,8 +22,8 @@ import {
 export type OwnFiles = (tx: Transaction, files: readonly BatchFile[]) => Promise<readonly FileOwner[]>
 
 export const ownFiles: OwnFiles = async (tx, files) => {
-  await tx.run(claim, { files })
-  // A statement of its own, which sees what others committed while `claim` waited.
+  await tx.run(claimFiles, { files })
+  // A statement of its own, which sees what others committed while that waited.
   return tx.run(ownersOf, { files })
 }
 

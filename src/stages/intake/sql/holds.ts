@@ -210,7 +210,7 @@ export type FileOwner = BatchFile & { since: Instant }
  * Files, each once. One that another transaction is about to claim waits for its end; in one order, so that none waits for a
  * transaction that waits for it.
  */
-export const claim = sql<{ files: readonly BatchFile[] }>`
+export const claimFiles = sql<{ files: readonly BatchFile[] }>`
   insert into files (file, merchant_id, batch_id)
   select file, merchant_id, batch_id
   from ${{ rows: 'files', columns: { file: 'bigint', merchantId: 'text', batchId: 'text' } }} f
