@@ -18,19 +18,9 @@ import { freshDatabase } from './database.ts'
 import { accepted, registered, testEnvironment } from './ledger.ts'
 
 test('without a terminal a file that does not match its batch is published only with --yes', async (t) => {
-  const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: `${unique('again')}.` })
-  const config = readConfig(env)
-  await registered(config)
-  for (const topic of Object.values(topicNames(config.topicPrefix))) await makeTopic(topic, 1)
-  const folder = mkdtempSync(path.join(tmpdir(), 'payroll-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const file = path.join(folder, 'payroll.csv')
-  writeFileSync(
-    file,
-    'reference,account_name,account_no,ifsc,amount\n000017,Asha Rao,5010012345678,HDFC0001234,500\n',
-  )
+  const { env, config, ...installed } = await installation(t, ['000017'])
+  const ingest = (...options: string[]) => installed.ingest(env, ...options)
   await withLedger(config, (ledger) => accepted(ledger, config, [command('p-17', { batchId: 'nov' })]))
-  const ingest = (...options: string[]) => payoutd(['ingest', file, '--batch', 'nov', ...options], env)
 
   const comparison =
     '- 1 of ₹50,000.00 of the batch are paid or may still be paid\n' +
@@ -76,10 +66,10 @@ test('without a terminal a file that does not match its batch is published only 
   )
 })
 
-/** An installation with one merchant, and a file of two payouts. */
-async function installation(t: TestContext) {
+/** An installation with one merchant, and a file of payouts with these references. */
+async function installation(t: TestContext, references = ['E1', 'E2']) {
   const database = await freshDatabase(t)
-  const env = testEnvironment(database, { TOPIC_PREFIX: `${unique('lost')}.`, TOPIC_PARTITIONS: '1' })
+  const env = testEnvironment(database, { TOPIC_PREFIX: `${unique('again')}.`, TOPIC_PARTITIONS: '1' })
   const config = readConfig(env)
   await registered(config)
   const topics = topicNames(config.topicPrefix)
@@ -91,14 +81,14 @@ async function installation(t: TestContext) {
     file,
     [
       'reference,account_name,account_no,ifsc,amount',
-      row('E1', '5010012345678'),
-      row('E2', '5010012345679'),
+      ...references.map((reference, i) => `${reference},Asha Rao,501001234567${8 + i},HDFC0001234,500`),
       '',
     ].join('\n'),
   )
   return {
-    ...{ env, topics },
-    ingest: (as: NodeJS.ProcessEnv) => payoutd(['ingest', file, '--batch', 'nov'], as),
+    ...{ env, config, topics },
+    ingest: (as: NodeJS.ProcessEnv, ...options: string[]) =>
+      payoutd(['ingest', file, '--batch', 'nov', ...options], as),
     async serve(as: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
       const running = await startPayoutd(readConfig(as), new Set(['intake', 'relay']), silentLogger)
       t.after(() => running.stop())
@@ -113,7 +103,6 @@ async function installation(t: TestContext) {
   }
 }
 
-const row = (reference: string, account: string) => `${reference},Asha Rao,${account},HDFC0001234,500`
 const countPayouts = sql<object, { count: number }>`select count(*)::int as count from payouts`
 const nextOffset = sql<{ topic: string }, { offset: bigint }>`
   select next_offset as offset from intake_offsets where topic = ${'topic'}`

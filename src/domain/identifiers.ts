@@ -1,4 +1,4 @@
-import { createHash, createHmac, hash, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import { asSeen } from '../text/text.ts'
 import type { PayoutCommand } from './commands/command.ts'
 import { nameUuid } from './name-uuid.ts'
@@ -123,7 +123,7 @@ const SHA_256 = /^[0-9a-f]{64}$/
  */
 export function fileMark({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null {
   const hex = fileHash?.toLowerCase()
-  return hex === undefined || !SHA_256.test(hex) ? null : hash('sha256', hex, 'buffer').readBigInt64BE()
+  return hex === undefined || !SHA_256.test(hex) ? null : BigInt.asIntN(64, BigInt(`0x${hex.slice(0, 16)}`))
 }
 
 /**

@@ -19,9 +19,10 @@ import { PresenceCheck } from '../gateway/presence-check.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
+import type { Querier } from '../stages/outcomes/poller.ts'
 import { recoverPayin } from './collect.ts'
 import type { PayinTerms } from './outcomes.ts'
-import { type PayinQuerier, payinPoller } from './poller.ts'
+import { payinPoller } from './poller.ts'
 
 /** Advances the database's clock: everything that waits is due, and everything unknown has been for a minute. */
 const laterOn = sql<object>`
@@ -43,8 +44,8 @@ async function poller(
     asked.push(payinId)
     return query(payinId)
   }
-  const querier: PayinQuerier = { ...ACCOUNT, queryPolicy: POLICY, query: ask, timeoutMs: 1_000 }
-  const queriers = new Map<string, [PayinQuerier]>([['acme', [querier]]])
+  const querier: Querier<PayinQueryAnswer> = { ...ACCOUNT, queryPolicy: POLICY, query: ask, timeoutMs: 1_000 }
+  const queriers = new Map<string, [Querier<PayinQueryAnswer>]>([['acme', [querier]]])
   const presenceCheck = new PresenceCheck(systemClock)
   const terms = new Map(opened.outcomeDeps.terms)
   const outcomeDeps = { ...opened.outcomeDeps, terms }

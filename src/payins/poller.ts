@@ -7,7 +7,7 @@ import { NOBODY_TO_ASK } from '../domain/payout/next-query.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { bothSides } from '../stages/outcomes/known-orders.ts'
-import { Poller, type PollerDeps, type Querier } from '../stages/outcomes/poller.ts'
+import { Poller, type PollerDeps } from '../stages/outcomes/poller.ts'
 import {
   applyPayinEvidenceBatch,
   type PayinEvidence,
@@ -19,7 +19,6 @@ import { payinsBeside } from './sql/known-payins.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
 /** How payoutd asks one gateway account of a merchant about a payin, without requesting a callback. */
-export type PayinQuerier = Querier<PayinQueryAnswer>
 export type PayinPollerDeps = PayinOutcomesDeps & PollerDeps<PayinQueryAnswer>
 
 /** When to look again at a payin whose account is not in the settings. */

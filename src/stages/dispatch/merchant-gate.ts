@@ -202,7 +202,11 @@ function afterAnswer(circuit: CircuitState, answered: AnsweredClaim, now: Instan
   const { answer } = answered
   switch (answer.kind) {
     case 'accepted':
-      return { ...warmer(circuit), ...otherFees(circuit, answered), claimedTotal: withFee(circuit, answered) }
+      return {
+        ...warmer(circuit),
+        ...otherFees(circuit, answered),
+        claimedTotal: withFee(circuit, answered, answer.fee),
+      }
     case 'refused':
       // A gateway that refuses everything keeps its merchant in the canary, and people learn of it.
       return { ...calm(circuit), refusals: circuit.warmUp < WARM ? circuit.refusals + 1 : 0 }
@@ -258,10 +262,11 @@ const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
 /** What is claimed, with what an accepted payout costs beyond what its claim kept. An implausible fee adds nothing. */
 function withFee(
   { claimedTotal }: Pick<MerchantFunds, 'claimedTotal'>,
-  { amount, keptFee, answer }: AnsweredClaim,
-) {
-  const fee = answer.kind === 'accepted' && oddFee(answer.fee, amount) === null ? answer.fee : null
-  return fee !== null && fee > keptFee ? paise(claimedTotal + fee - keptFee) : claimedTotal
+  { amount, keptFee }: AnsweredClaim,
+  fee: Paise | null,
+): Paise {
+  if (fee === null || fee <= keptFee || oddFee(fee, amount) !== null) return claimedTotal
+  return paise(claimedTotal + fee - keptFee)
 }
 
 const warmer = (circuit: CircuitState): CircuitState => ({

@@ -105,7 +105,7 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
   const rows = new Map<string, NewPayout>()
   return accepted.flatMap((each): Hold[] => {
     if (!each.terms.holdDuplicates) return []
-    const { merchantId, payoutId, amount } = each.payout
+    const { merchantId, amount } = each.payout
     const same = mapKey(merchantId, each.payeeHash.toString('base64'), amount)
     const others = earlier.get(same) ?? []
     const row = rowOf(each)
@@ -113,14 +113,7 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
     // One of each batch, period and file is enough for all others to find.
     if (!others.some((other) => isAlike(other, each))) earlier.set(same, [...others, each])
     if (row && !first) rows.set(mapKey(same, row), each)
-    if (!first) return []
-    const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
-    return [
-      {
-        ...{ merchantId, payoutId, reason: 'duplicate', earlierPayoutId, earlierBatchId },
-        ...{ earlierMerchantId: null, since: first.paysAt },
-      },
-    ]
+    return first ? [holdBeside(first, each, 'duplicate')] : []
   })
 }
 
@@ -129,22 +122,22 @@ function changedAmong(accepted: readonly NewPayout[]): Hold[] {
   const earlier = new Map<string, NewPayout[]>()
   return accepted.flatMap((each): Hold[] => {
     if (each.beneficiaryIdHash === null) return []
-    const { merchantId, payoutId } = each.payout
-    const id = mapKey(merchantId, each.beneficiaryIdHash.toString('base64'))
+    const id = mapKey(each.payout.merchantId, each.beneficiaryIdHash.toString('base64'))
     const others = earlier.get(id) ?? []
-    earlier.set(id, [...others, each])
     const first =
       each.terms.holdChangedBeneficiaries && others.find((other) => isChangedElsewhere(other, each))
-    if (!first) return []
-    const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
-    return [
-      {
-        ...{ merchantId, payoutId, reason: 'beneficiary-changed' },
-        ...{ earlierPayoutId, earlierBatchId, earlierMerchantId: null, since: first.paysAt },
-      },
-    ]
+    others.push(each)
+    earlier.set(id, others)
+    return first ? [holdBeside(first, each, 'beneficiary-changed')] : []
   })
 }
+
+/** `payout` came in the transaction of an earlier one, for which it is held. */
+const holdBeside = (earlier: NewPayout, { payout }: NewPayout, reason: HoldReason): Hold => ({
+  ...{ merchantId: payout.merchantId, payoutId: payout.payoutId, reason },
+  ...{ earlierPayoutId: earlier.payout.payoutId, earlierBatchId: earlier.payout.batchId },
+  ...{ earlierMerchantId: null, since: earlier.paysAt },
+})
 
 const isChangedElsewhere = (one: NewPayout, other: NewPayout): boolean =>
   !one.beneficiaryHash.equals(other.beneficiaryHash) &&

@@ -12,7 +12,8 @@ import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payout-poller.ts'
+import { type PayoutPollerDeps, payoutPoller } from './payout-poller.ts'
+import type { Querier } from './poller.ts'
 
 const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, duplicatesRefused: true }
 const HANGING = 200
@@ -107,7 +108,7 @@ test('payoutd asks about all other payouts if one cannot be marked as asked abou
   await ledger.db.run(allUnknown, {})
   await ledger.db.run(refusesToBeAsked, {})
   const asked = new Set<string>()
-  const query: PayoutQuerier['query'] = async (orderNo) => {
+  const query: Querier<QueryAnswer>['query'] = async (orderNo) => {
     asked.add(orderNo)
     return { kind: 'unknown', reason: 'timeout', exchange: {} }
   }
@@ -153,7 +154,7 @@ test('while all queries of one merchant hang, timers run and payoutd queries for
   t.after(() => never.resolve({ kind: 'unknown', reason: 'timeout', exchange: {} }))
   let hanging = 0
   const asked: string[] = []
-  const querier = (query: PayoutQuerier['query']): readonly [PayoutQuerier] => [
+  const querier = (query: Querier<QueryAnswer>['query']): readonly [Querier<QueryAnswer>] => [
     { ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 60_000 },
   ]
   const poller = pollerOf(
@@ -194,7 +195,7 @@ test('what one process puts in review because it lacks the account, another that
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
   await ledger.db.run(sentTo, { accountId: 'former' })
   const asked: string[] = []
-  const query: PayoutQuerier['query'] = async (orderNo) => {
+  const query: Querier<QueryAnswer>['query'] = async (orderNo) => {
     asked.push(orderNo)
     return { kind: 'unknown', reason: 'timeout', exchange: {} }
   }

@@ -10,10 +10,9 @@ import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { knownBeside } from './known-orders.ts'
 import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
-import { Poller, type PollerDeps, type Querier } from './poller.ts'
+import { Poller, type PollerDeps } from './poller.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
-export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
 
 /** When to look again at payouts of a merchant that is fenced. */
