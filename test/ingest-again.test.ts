@@ -40,7 +40,7 @@ test('without a terminal a file that does not match its batch is published only 
   assert.match(agreed.stdout, /Published: 1 payouts/)
   const unread = await ingest()
   assert.equal(unread.code, 3, unread.stderr)
-  assert.match(unread.stdout, /does not have 1 of the payouts .*, and has not read 2 commands yet/)
+  assert.match(unread.stdout, /does not have 1 of the payouts .*, and has not stored 2 commands yet/)
   const { stdout } = await payoutd(['acts', 'list', '--json'], env)
   const acts = stdout
     .trim()

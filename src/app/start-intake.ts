@@ -72,9 +72,9 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     log,
   })
   const rounds: WaitingDeps['rounds'] = new Rounds()
-  const lockedSince: WaitingDeps['lockedSince'] = new Map()
+  const stuckSince: WaitingDeps['stuckSince'] = new Map()
   lifecycle.loop('commands that wait', (sign) =>
-    processWaiting({ ...deps, rounds, lockedSince, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
+    processWaiting({ ...deps, rounds, stuckSince, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
   )
   lifecycle.own('intake', async () => {
     await consumption.stop()

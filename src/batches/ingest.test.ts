@@ -527,7 +527,7 @@ for (const first of [500, 1_200]) {
     assert.equal(isSettled(again), false)
     assert.match(
       report(again),
-      /But payoutd does not have 1 of the payouts that an earlier run published, and has not read 2 commands yet: is/,
+      /But payoutd does not have 1 of the payouts that an earlier run published, and has not stored 2 commands yet: payoutd doctor/,
     )
     assert.equal(commandsTopic.commands.length, 1_200)
   })

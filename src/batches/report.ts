@@ -127,7 +127,7 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
     ...(behind === 0n
       ? []
       : [
-          `- payoutd has not read ${behind} commands yet, and they may belong to this batch: is payoutd running?`,
+          `- payoutd has not stored ${behind} commands yet, and they may belong to this batch: payoutd doctor says what they wait for`,
         ]),
   ]
 }
@@ -139,7 +139,7 @@ function earlierRun(comparison: OverlapComparison): string {
   if (lacked === 0) return ''
   const these = `${count(lacked)} of the payouts that an earlier run published`
   return behind > 0n
-    ? `\n\nBut payoutd does not have ${these}, and has not read ${behind} commands yet: is payoutd running? Run the same command again once it has read them (payoutd doctor counts them): if payouts were lost, it publishes them again, which pays nobody twice.`
+    ? `\n\nBut payoutd does not have ${these}, and has not stored ${behind} commands yet: payoutd doctor says what they wait for. Run the same command again once it has stored them: if payouts were lost, it publishes them again, which pays nobody twice.`
     : `\n\nThe file was published again, because payoutd did not have ${these}: Kafka lost them, or they are dead letters. If they are missing again, payoutd dlq list shows why.`
 }
 

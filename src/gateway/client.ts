@@ -207,7 +207,8 @@ function ownership(): (
     if (fields === null) return 'perhaps'
     const named = NUMBERS.filter((name) => fields.get(name) && (params.get(name) || operation === 'balance'))
     if (named.some((name) => fields.get(name) !== params.get(name))) return 'not-ours'
-    if (fields.get('retCode') !== 'SUCCESS' || operation === 'balance') return 'perhaps'
+    if (fields.get('retCode') !== 'SUCCESS' || operation === 'balance')
+      return isAboutOther(fields, named, operation) ? 'not-ours' : 'perhaps'
     if (fields.get('availableAmount')) return 'not-ours'
     const given = fields.get(GIVEN[operation] ?? '')
     if (!given) return named.length > 0 ? 'ours' : 'perhaps'
@@ -221,6 +222,16 @@ function ownership(): (
     return 'ours'
   }
 }
+
+/** Whether a query that failed names an order, but by no number that was asked about. */
+const isAboutOther = (
+  fields: AnswerFields,
+  named: readonly string[],
+  operation: keyof Dialect['paths'],
+): boolean =>
+  (operation === 'payoutQuery' || operation === 'payinQuery') &&
+  named.length === 0 &&
+  NUMBERS.some((name) => fields.get(name))
 
 /** The record of a request that the client did not send because of its values. */
 const refusal = (params: Params, faults: RequestFault[], secrets: readonly string[]): Exchange => ({

@@ -1,4 +1,4 @@
-import { blame, TRIES_ALONE } from './postgres.ts'
+import { blame, isOfSomeRows, TRIES_ALONE } from './postgres.ts'
 
 /** A batch of so many is large. */
 const LARGE = 8
@@ -9,8 +9,8 @@ const LARGE = 8
  * cost less than a transaction. While one runs, the next one grows.
  *
  * `add` rejects with its whole batch only if the database as a whole is at fault. Otherwise the Batcher tries
- * halves, down to the single item, and then that item once more as `bare` makes it: without the text that is kept
- * only for people to read.
+ * halves, down to the single item. If its data is at fault, that is tried once more as `bare` makes it: without the
+ * text that is kept only for people to read.
  */
 export class Batcher<Item, Result> {
   readonly #work: (items: Item[]) => Promise<Result[]>
@@ -77,7 +77,8 @@ export class Batcher<Item, Result> {
       })
     } catch (error) {
       const [only, ...others] = batch
-      if (blame(error) === 'database') {
+      const isOfAll = blame(error) === 'database' && !(isOfSomeRows(error) && others.length > 0)
+      if (isOfAll) {
         for (const { reject } of batch) reject(error)
       } else if (others.length > 0) {
         const middle = Math.ceil(batch.length / 2)

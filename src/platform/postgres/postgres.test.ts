@@ -63,17 +63,24 @@ test('the settings that statements rely on hold on every connection, whatever th
   const name = { fragment: `"${new URL(url).pathname.slice(1)}"` }
   await db.run(sql<object>`alter database ${name} set default_transaction_isolation = 'serializable'`, {})
   await db.run(sql<object>`alter database ${name} set datestyle = 'German'`, {})
+  await db.run(sql<object>`alter database ${name} set statement_timeout = 1`, {})
+  await db.run(sql<object>`alter database ${name} set idle_in_transaction_session_timeout = 1`, {})
+  await db.run(sql<object>`alter database ${name} set idle_session_timeout = 100`, {})
   const given = `${url}?options=${encodeURIComponent('-c enable_seqscan=on -c transaction_timeout=0 -c work_mem=5MB')}`
   const pool = connectDatabase({ url: given, connections: 1, applicationName: 'payoutd-test' })
   t.after(() => pool.close())
   const shown = sql<object, { name: string; setting: string }>`
     select name, setting from pg_settings
     where name in ('transaction_isolation', 'DateStyle', 'TimeZone', 'enable_seqscan', 'transaction_timeout', 'work_mem')
+      or name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')
     order by lower(name)`
   const settings = await pool.transaction('test', (tx) => tx.run(shown, {}))
   assert.deepEqual(Object.fromEntries(settings.map((each) => [each.name, each.setting])), {
     DateStyle: 'ISO, DMY',
     enable_seqscan: 'off',
+    idle_in_transaction_session_timeout: '0',
+    idle_session_timeout: '0',
+    statement_timeout: '0',
     TimeZone: 'UTC',
     transaction_isolation: 'read committed',
     transaction_timeout: '10000',

@@ -158,12 +158,15 @@ const PLANS = {
 
 /**
  * What every statement relies on. Under any other isolation a transaction that waited for a lock would not see what
- * its holder committed.
+ * its holder committed. Too much work is found out by the limit of a transaction, which other limits would hide.
  */
 const RELIED_ON = {
   default_transaction_isolation: 'read committed',
   timezone: 'UTC',
   datestyle: 'ISO',
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
 }
 
 /**
@@ -467,6 +470,12 @@ export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P
 
 /** Whether a statement waited for another's lock as long as allowed. */
 export const isLocked = (error: unknown): boolean => sqlState(error) === '55P03'
+
+/** Locked, cancelled, too much memory or temporary files, a file that the disk does not read, or that is missing. */
+const OF_SOME_ROWS = new Set(['55P03', '57014', '53200', '53400', '58030', '58P01'])
+
+/** Whether a statement may have failed for its own rows only, and may succeed later. */
+export const isOfSomeRows = (error: unknown): boolean => OF_SOME_ROWS.has(sqlState(error) ?? '')
 
 /** If the fault is unclear, an item that fails this often on its own counts as bad data. */
 export const TRIES_ALONE = 3

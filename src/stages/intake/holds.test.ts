@@ -177,6 +177,17 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
+  test('that comes together with the same row is held, though that one is held for another payment', async (t) => {
+    const { take, reasons } = await holding(t)
+    const row = { batchId: 'b', fileHash: 'ab'.repeat(32) }
+    await take(
+      asha('first', { batchId: 'a' }),
+      asha('held', row),
+      asha('same-row', { ...row, notBefore: Date.now() + 60 * day }),
+    )
+    assert.deepEqual(await reasons(), { first: 'queued', held: 'duplicate', 'same-row': 'duplicate' })
+  })
+
   test('in the same batch from another file is paid after one that failed', async (t) => {
     const { take, reasons, move } = await holding(t)
     await take(asha('failed', { fileHash: 'ab'.repeat(32) }))
@@ -251,6 +262,21 @@ describe('a payout of the same amount to the same beneficiary', () => {
     await move('odd', 'review', 'paid')
     await take(asha('again', { batchId: 'b' }))
     assert.equal((await reasons()).again, 'duplicate')
+  })
+
+  test('is held if it comes together with one that broke a rule while its merchant was fenced', async (t) => {
+    const { ledger, config, reasons } = await holding(t)
+    await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    const terms = { ...(config.merchants.get('acme') as MerchantTerms), holdDuplicates: true }
+    const asked = (payoutId: string, faults: Fault[] = []) => ({
+      ...{ command: asha(payoutId, { batchId: payoutId }), terms, faults, traceparent: null },
+    })
+    const tooMuch: Fault = { field: 'amount', rule: 'maximum', found: '', message: 'too much' }
+    await ledger.db.transaction('test', (tx) =>
+      storeCommands(tx, ledger, keys, [asked('odd', [tooMuch]), asked('again')]),
+    )
+    assert.deepEqual(await reasons(), { again: 'duplicate', odd: 'faults' })
   })
 
   test('is paid after one that failed or was cancelled', async (t) => {
@@ -359,6 +385,21 @@ describe('a file', () => {
       (await holds()).map((hold) => [hold.earlierPayoutId, hold.earlierBatchId, hold.since]),
       [[null, 'november', first?.at]],
     )
+  })
+
+  test('whose rows are all known, or contradict them, is that of its batch, too', async (t) => {
+    const { take, reasons } = await holding(t)
+    const saved = 'cd'.repeat(32)
+    await take(row('first', 'november'), row('second-', 'november'))
+    await take(row('first', 'november', 'acme', saved), {
+      ...row('second-', 'november', 'acme', saved),
+      accountNo: '501099999999',
+    })
+    await take(row('slip', 'november', 'dale', saved), row('again-----', 'dezember', 'acme', saved))
+    assert.deepEqual(await reasons(), {
+      ...{ first: 'queued', 'second-': 'queued' },
+      ...{ slip: 'duplicate-file', 'again-----': 'duplicate-file' },
+    })
   })
 
   test('is that of its first payout, whatever was declared and when', async (t) => {

@@ -27,6 +27,27 @@ export const ownFiles: OwnFiles = async (tx, files) => {
   return tx.run(ownersOf, { files })
 }
 
+export type FileOwners = ReadonlyMap<bigint, FileOwner>
+
+/**
+ * Whose the files of these commands are. Those that the ledger has already count, too, and those of merchants who hold no
+ * duplicates: their file is theirs, whatever became of its rows.
+ */
+export async function fileOwners(
+  tx: Transaction,
+  commands: readonly NewPayout[],
+  own: OwnFiles,
+): Promise<FileOwners> {
+  const files = new Map<bigint, BatchFile>()
+  for (const { payout, file, faults } of commands) {
+    const { merchantId, batchId } = payout
+    if (faults.length === 0 && batchId !== null && file !== null && !files.has(file))
+      files.set(file, { file, merchantId, batchId })
+  }
+  if (files.size === 0) return new Map()
+  return new Map((await own(tx, [...files.values()])).map((owner) => [owner.file, owner]))
+}
+
 /**
  * Holds those of the payouts just inserted that an operator should check: likely repeats of an earlier payment, and changed bank
  * details. Returns all of them, as they are now.
@@ -34,9 +55,9 @@ export const ownFiles: OwnFiles = async (tx, files) => {
 export async function holdDoubtful(
   tx: Transaction,
   fresh: readonly NewPayout[],
-  own: OwnFiles,
+  owners: FileOwners,
 ): Promise<readonly NewPayout[]> {
-  const accepted = fresh.filter(mayBePaid).map(comparedAs)
+  const accepted = fresh.filter(mayBePaid)
   if (accepted.length === 0) return fresh
   const before = await tx.run(keepAndCompare, {
     payments: accepted.map((each) => paymentOf(each, tx.now)),
@@ -45,8 +66,7 @@ export async function holdDoubtful(
   const together = [...duplicatesAmong(accepted), ...changedAmong(accepted)].filter(
     (hold) => !known.get(keyOf(hold))?.some(({ reason }) => reason === hold.reason),
   )
-  const ofFiles = await ofOthersFiles(tx, accepted, own)
-  const holds = Map.groupBy([...before, ...together, ...ofFiles], keyOf)
+  const holds = Map.groupBy([...before, ...together, ...ofOthersFiles(accepted, owners)], keyOf)
   if (holds.size === 0) return fresh
   const doubtful = accepted.flatMap((each) => {
     const found = holds.get(keyOf(each.payout))
@@ -60,11 +80,8 @@ export async function holdDoubtful(
 /** A ledger that was lost may have sent a payout that breaks a rule. */
 const mayBePaid = ({ payout, faults }: NewPayout): boolean => faults.length === 0 || payout.state === 'held'
 
-/** A payout that breaks a rule is kept for comparison, but waits for no release. */
-const comparedAs = (each: NewPayout): NewPayout =>
-  each.faults.length === 0
-    ? each
-    : { ...each, terms: { ...each.terms, holdDuplicates: false, holdChangedBeneficiaries: false } }
+/** A payout that breaks a rule is kept, so that others are compared with it, but waits for no release. */
+const isCompared = ({ faults, terms }: NewPayout): boolean => faults.length === 0 && terms.holdDuplicates
 
 /**
  * The pay periods in which intake compares a payout: the one in which it may be sent, and an earlier one if its `notBefore` is
@@ -76,12 +93,12 @@ function periodsOf({ paysAt, command: { notBefore }, terms }: NewPayout) {
   return notBefore !== null && notBefore < own.from ? [own, payPeriodAt(notBefore, terms.payPeriod)] : [own]
 }
 
-const lastPeriodFrom = ({ terms: { holdDuplicates, payPeriod } }: NewPayout, now: Instant): Instant | null =>
-  holdDuplicates ? payPeriodAt(payPeriodAt(now, payPeriod).from - 1, payPeriod).from : null
+const lastPeriodFrom = ({ terms: { payPeriod } }: NewPayout, now: Instant): Instant =>
+  payPeriodAt(payPeriodAt(now, payPeriod).from - 1, payPeriod).from
 
 function paymentOf(each: NewPayout, now: Instant): Payment {
-  const { payout, command, terms } = each
-  const [own, asked] = periodsOf(each)
+  const { payout, command } = each
+  const [own, asked] = isCompared(each) ? periodsOf(each) : []
   return {
     ...each,
     merchantId: payout.merchantId,
@@ -94,8 +111,8 @@ function paymentOf(each: NewPayout, now: Instant): Payment {
     askedFrom: asked?.from ?? null,
     askedTo: asked?.to ?? null,
     askedAt: asked ? command.notBefore : null,
-    lastFrom: lastPeriodFrom(each, now),
-    changesWanted: terms.holdChangedBeneficiaries,
+    lastFrom: isCompared(each) ? lastPeriodFrom(each, now) : null,
+    changesWanted: areChangesWanted(each),
   }
 }
 
@@ -104,7 +121,6 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
   const earlier = new Map<string, NewPayout[]>()
   const rows = new Map<string, NewPayout>()
   return accepted.flatMap((each): Hold[] => {
-    if (!each.terms.holdDuplicates) return []
     const { merchantId, amount } = each.payout
     const same = mapKey(merchantId, each.payeeHash.toString('base64'), amount)
     const others = earlier.get(same) ?? []
@@ -112,8 +128,8 @@ function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
     const first = others.find((other) => isAgain(other, each)) ?? (row && rows.get(mapKey(same, row)))
     // One of each batch, period and file is enough for all others to find.
     if (!others.some((other) => isAlike(other, each))) earlier.set(same, [...others, each])
-    if (row && !first) rows.set(mapKey(same, row), each)
-    return first ? [holdBeside(first, each, 'duplicate')] : []
+    if (row && !rows.has(mapKey(same, row))) rows.set(mapKey(same, row), each)
+    return first && isCompared(each) ? [holdBeside(first, each, 'duplicate')] : []
   })
 }
 
@@ -124,13 +140,15 @@ function changedAmong(accepted: readonly NewPayout[]): Hold[] {
     if (each.beneficiaryIdHash === null) return []
     const id = mapKey(each.payout.merchantId, each.beneficiaryIdHash.toString('base64'))
     const others = earlier.get(id) ?? []
-    const first =
-      each.terms.holdChangedBeneficiaries && others.find((other) => isChangedElsewhere(other, each))
+    const first = areChangesWanted(each) && others.find((other) => isChangedElsewhere(other, each))
     others.push(each)
     earlier.set(id, others)
     return first ? [holdBeside(first, each, 'beneficiary-changed')] : []
   })
 }
+
+const areChangesWanted = ({ faults, terms }: NewPayout): boolean =>
+  faults.length === 0 && terms.holdChangedBeneficiaries
 
 /** `payout` came in the transaction of an earlier one, for which it is held. */
 const holdBeside = (earlier: NewPayout, { payout }: NewPayout, reason: HoldReason): Hold => ({
@@ -163,22 +181,12 @@ const isOfSamePeriod = (one: NewPayout, other: NewPayout): boolean =>
 /** A payout without a batch is a batch of its own, which no batchId can be. */
 const batchOf = ({ payout }: Pick<NewPayout, 'payout'>): string => payout.batchId ?? `:${payout.payoutId}`
 
-/** Finds payouts whose file came under another batch first. Those of merchants who hold no duplicates count as first ones, too. */
-async function ofOthersFiles(
-  tx: Transaction,
-  accepted: readonly NewPayout[],
-  own: OwnFiles,
-): Promise<Hold[]> {
-  const rows = accepted.flatMap(({ payout: { merchantId, payoutId, batchId }, file, terms }) =>
-    batchId === null || file === null ? [] : [{ merchantId, payoutId, batchId, file, terms }],
-  )
-  const files = new Map<bigint, BatchFile>()
-  for (const row of rows) if (!files.has(row.file)) files.set(row.file, row)
-  if (files.size === 0) return []
-  const owners = new Map((await own(tx, [...files.values()])).map((owner) => [owner.file, owner]))
-  return rows.flatMap(({ merchantId, payoutId, batchId, file, terms }): Hold[] => {
-    const owner = owners.get(file)
-    if (!owner || !terms.holdDuplicates) return []
+/** Finds payouts whose file came under another batch first. */
+const ofOthersFiles = (accepted: readonly NewPayout[], owners: FileOwners): Hold[] =>
+  accepted.flatMap((each): Hold[] => {
+    const { merchantId, payoutId, batchId } = each.payout
+    const owner = each.file === null ? undefined : owners.get(each.file)
+    if (!owner || batchId === null || !isCompared(each)) return []
     const isOther = owner.merchantId !== merchantId
     if (!isOther && owner.batchId === batchId) return []
     return [
@@ -189,7 +197,6 @@ async function ofOthersFiles(
       },
     ]
   })
-}
 
 type HeldPayout = Payout & { reason: HoldReason }
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { RecordBatch } from '../../platform/kafka/records.ts'
-import { isLocked, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
 import { type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { LedgerRewound, type StoreDeps, store, takeIn, tell } from './store-batch.ts'
 import { epochBetween, type Slice, sliceOf, storeSlices, takeApart, takeTogether } from './store-slices.ts'
@@ -137,7 +137,7 @@ export class Intake {
       return 'stored'
     } catch (error) {
       if (isWithoutAnswer(error)) return { error }
-      return isLocked(error) && take !== takeApart ? this.#together(slices, takeApart) : 'one by one'
+      return isOfSomeRows(error) && take !== takeApart ? this.#together(slices, takeApart) : 'one by one'
     }
   }
 

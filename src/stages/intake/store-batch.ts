@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/log.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import {
   blame,
-  isLocked,
+  isOfSomeRows,
   isOutOfTime,
   TRIES_ALONE,
   type Transaction,
@@ -41,7 +41,7 @@ type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 /** Stores consecutive records, and the position after them. */
 type StorePart<Read> = (tx: Transaction, reads: readonly Read[]) => Promise<IntakeTally | LedgerRewound>
 
-/** `apart`: each merchant by itself, so that locks of one hold up no other. */
+/** `apart`: each merchant by itself, so that the locks, or rows that cannot be read, of one hold up no other. */
 type Ways<Read> = { together: StorePart<Read>; apart?: StorePart<Read> }
 
 /**
@@ -63,7 +63,7 @@ export async function store<Read extends ReadCommand>(
     }
     tell(stored, deps)
   } catch (error) {
-    if (ways.apart && way !== ways.apart && isLocked(error))
+    if (ways.apart && way !== ways.apart && isOfSomeRows(error))
       return store(reads, ways, deps, { way: ways.apart, triesAlone })
     const fault = blame(error)
     const isTooMuch = isOutOfTime(error) && reads.length > 1

@@ -15,7 +15,7 @@ import {
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { applyEarlyCancels, fenceReported } from './early-cancels.ts'
-import { holdDoubtful, ownFiles } from './holds.ts'
+import { fileOwners, holdDoubtful, ownFiles } from './holds.ts'
 import { commandRow, type IntakeKeys, type NewPayout, newPayout, payoutRow } from './new-payout.ts'
 import type { PayoutRequest } from './parse-command.ts'
 import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
@@ -23,7 +23,7 @@ import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/comm
 /**
  * Stores commands, each payoutId once, whatever its content, in a transaction that has called `takeTurn`:
  * - A refused command becomes `rejected` (or held while its merchant is fenced: see `heldRefused`) and spends its id.
- * - An identical repeat writes nothing. The same id with other content is an anomaly.
+ * - An identical repeat writes nothing, unless it came in another file. The same id with other content is an anomaly.
  * - A payout that looks like an earlier payment, or has other bank details than before, is held if its merchant's terms say so.
  * - A payout that was cancelled before it came is cancelled.
  * - A payout that a lost ledger published before is not new (see `readBackLate`).
@@ -58,10 +58,11 @@ export async function storeCommands(
     (await tx.run(insertPayouts, { payouts: [...first.values()].map(payoutRow) })).map(keyOf),
   )
   const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
+  const owners = await fileOwners(tx, prepared, own)
   const now = new Map<string, Payout>()
   if (fresh.length > 0) {
     await tx.run(insertCommands, { commands: fresh.map(commandRow) })
-    const arrived = await holdDoubtful(tx, fresh, own)
+    const arrived = await holdDoubtful(tx, fresh, owners)
     await storeArrivals(tx, ledger, arrived)
     const payouts = await readBack(tx, arrived, stories, ledger)
     for (const payout of payouts) now.set(keyOf(payout), payout)

@@ -1,7 +1,7 @@
 import type { Partition } from '../../platform/kafka/consumer-session.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { mapKey } from '../../platform/map-key.ts'
-import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
 import { merchantOf, type ReadCommand, type ReadDeps } from './parse-command.ts'
@@ -119,7 +119,7 @@ export const takeTogether: TakeIn = async (tx, reads, deps) => {
   return storeReads(tx, reads, deps)
 }
 
-/** Sets aside the commands of merchants whose locks somebody holds, and stores those of the others. */
+/** Sets aside the commands of merchants whose rows are locked, or cannot be read or written, and stores those of the others. */
 export const takeApart: TakeIn = async (tx, reads, deps) => {
   const held = await heldLocks(tx, reads)
   const isHeld = (read: ReadCommand) => held.has(merchantOf(read) ?? '')
@@ -134,7 +134,7 @@ export const takeApart: TakeIn = async (tx, reads, deps) => {
 /** How long it may wait for a lock while others wait for its turns, after so many such waits were in vain. */
 const locksMs = (failures: number): number => (failures < 3 ? 100 : failures < 50 ? 10 : 1)
 
-/** If some lock is held, whichever it is, tries halves of the merchants down to the one whose commands must wait. */
+/** If it fails for some rows, whichever they are, tries halves of the merchants down to the one whose commands must wait. */
 async function storeApart(
   tx: Transaction,
   reads: readonly ReadCommand[],
@@ -147,7 +147,7 @@ async function storeApart(
     return await storeReads(tx, reads, deps)
   } catch (error) {
     const merchants = [...new Set(reads.map(merchantOf))]
-    if (!isLocked(error) || merchants.every((merchantId) => merchantId === null)) throw error
+    if (!isOfSomeRows(error) || merchants.every((merchantId) => merchantId === null)) throw error
     await tx.run(backToMark, {})
     waited.failures++
     if (merchants.length === 1) {

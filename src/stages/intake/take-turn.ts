@@ -1,6 +1,6 @@
 import { fencedBeforeCancels, lockPayouts } from '../../ledger/ledger.ts'
 import { shareLockForCancels } from '../../ledger/sql/cancels.ts'
-import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
 import { merchantOf, type ReadCommand } from './parse-command.ts'
 import { takeTurns } from './sql/holds.ts'
 import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
@@ -47,7 +47,8 @@ export async function keepCancelsAway(tx: Transaction, merchants: Merchants, loc
 const boundWaits = (tx: Transaction, ms: number) => tx.run(boundLockWaits, { ms: String(ms) })
 
 /**
- * The merchants of these commands of which somebody keeps a usual lock for longer than a transaction with turns may wait. Holds
+ * The merchants of these commands of which somebody keeps a usual lock for longer than a transaction with turns may wait, or whose
+ * payouts cannot be read. Holds
  * nothing that others could wait for: no turn, and one merchant's locks at a time. `patienceMs`: how long it may wait in all.
  */
 export async function heldLocks(
@@ -70,7 +71,7 @@ export async function heldLocks(
         theirs.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : [])),
       )
     } catch (error) {
-      if (!isLocked(error)) throw error
+      if (!isOfSomeRows(error)) throw error
       held.add(merchantId)
     }
     left -= Math.ceil(performance.now() - began)

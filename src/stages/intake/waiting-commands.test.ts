@@ -35,7 +35,7 @@ async function intake(t: TestContext) {
     log: silentLogger,
     counted: new Metrics().counter('commands_total', 'test', ['outcome']),
     rounds: new Rounds(),
-    lockedSince: new Map(),
+    stuckSince: new Map(),
   }
   const encoder = (name: string) => codec.encoder<object>(topic, `in.payoutd.${name}`)
   const [requested, cancelled] = [encoder('PayoutRequested'), encoder('PayoutCancelRequested')]
@@ -90,6 +90,14 @@ async function intake(t: TestContext) {
 const lockMerchant = sql<object>`
   insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set warm_up = 0`
 const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
+const badBlock = sql<object>`
+  create function bad_block() returns trigger language plpgsql as $$
+  begin
+    if new.merchant_id = 'acme' then raise exception 'could not read block' using errcode = '58030'; end if;
+    return new;
+  end $$`
+const readsBadBlock = sql<object>`create trigger bad before insert on payouts for each row execute function bad_block()`
+const mended = sql<object>`drop trigger bad on payouts`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
 test('a command that intake sets aside while the backlog is counted is in it', async (t) => {
@@ -175,6 +183,18 @@ test('while a merchant’s row is locked, its refused commands wait, and all oth
   assert.deepEqual(await states(), ['a1 rejected faults', 'b1 rejected faults', 'b2 queued'])
 })
 
+test('while the rows of one merchant cannot be written, its commands wait, and all others go on', async (t) => {
+  const { deps, ledger, take, pay, states } = await intake(t)
+  await ledger.db.run(badBlock, {})
+  await ledger.db.run(readsBadBlock, {})
+  await take(pay('acme', 'a1'), pay('bolt', 'b1'), pay('bolt', 'b2'))
+  assert.deepEqual(await states(), ['b1 queued', 'b2 queued'])
+  await processWaiting(deps)
+  await ledger.db.run(mended, {})
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 queued', 'b1 queued', 'b2 queued'])
+})
+
 test('while a payout is locked, its cancellation waits, and all others go on', async (t) => {
   const { deps, holding, take, pay, cancel, states } = await intake(t)
   await take(pay('acme', 'a1'), pay('bolt', 'b1'))
@@ -215,15 +235,15 @@ test('a merchant whose locks stay held is told once, and anew when that ends and
     await take(pay('acme', id))
     await processWaiting(telling)
     assert.deepEqual(told, [])
-    telling.lockedSince.set('acme', performance.now() - 60_000)
+    telling.stuckSince.set('acme', performance.now() - 60_000)
     await processWaiting(telling)
     await processWaiting(telling)
     assert.deepEqual(told.splice(0), [{ merchantId: 'acme' }])
     await letGo()
     // Another process stores them.
-    await processWaiting({ ...deps, lockedSince: new Map() })
+    await processWaiting({ ...deps, stuckSince: new Map() })
     await processWaiting(telling)
-    assert.equal(telling.lockedSince.size, 0)
+    assert.equal(telling.stuckSince.size, 0)
   }
 })
 

@@ -1,5 +1,5 @@
 import { mapKey } from '../../platform/map-key.ts'
-import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
@@ -66,27 +66,27 @@ export async function setAside(
   }
 }
 
-/** `lockedSince`: by merchant, since when its locks are held; null: that was told. */
+/** `stuckSince`: by merchant, since when its rows are locked or cannot be read; null: that was told. */
 export type WaitingDeps = StoreDeps &
-  ReadDeps & { rounds: Rounds<WaitingKey>; lockedSince: Map<string, number | null> }
+  ReadDeps & { rounds: Rounds<WaitingKey>; stuckSince: Map<string, number | null> }
 
 /**
  * Stores some waiting commands, each merchant by itself: if its locks are still held, or they cannot be stored, the next
  * merchant has its turn. Returns how many ms to wait before the next turn. Throws if the database fails.
  */
 export async function processWaiting(deps: WaitingDeps): Promise<number> {
-  const { ledger, log, rounds, lockedSince } = deps
+  const { ledger, log, rounds, stuckSince } = deps
   let isMore = false
   let patienceMs = PATIENCE_MS
   const waiting = await ledger.db.run(whoWaits, {})
-  for (const merchantId of lockedSince.keys())
-    if (!waiting.some((each) => each.merchantId === merchantId)) lockedSince.delete(merchantId)
+  for (const merchantId of stuckSince.keys())
+    if (!waiting.some((each) => each.merchantId === merchantId)) stuckSince.delete(merchantId)
   await rounds.go(
     waiting,
     async (key) => {
       const began = performance.now()
       // One that was locked before, or many, keep the others waiting no longer than a moment each.
-      const isStored = await takeSome(key, deps, lockedSince.has(key.merchantId) ? 0 : patienceMs)
+      const isStored = await takeSome(key, deps, stuckSince.has(key.merchantId) ? 0 : patienceMs)
       if (isStored) isMore = true
       else patienceMs = Math.max(0, patienceMs - (performance.now() - began))
     },
@@ -97,7 +97,7 @@ export async function processWaiting(deps: WaitingDeps): Promise<number> {
 
 type WaitingKey = { merchantId: string; topic: string; partition: number }
 
-/** False: the locks are still held. */
+/** False: the rows are still locked, or cannot be read or written. */
 async function takeSome(key: WaitingKey, deps: WaitingDeps, patienceMs: number): Promise<boolean> {
   const rows = await deps.ledger.db.run(firstWaiting, {
     ...key,
@@ -108,34 +108,34 @@ async function takeSome(key: WaitingKey, deps: WaitingDeps, patienceMs: number):
   // Looked for before the partition's lock is taken, for which intake of all its merchants waits.
   const held = await takeIn(deps, (tx) => heldLocks(tx, reads, patienceMs))
   if (held.size > 0) {
-    tellLocked(key, deps)
+    tellStuck(key, deps)
     return false
   }
   try {
     await store(reads, { together: (tx, some) => storeWaiting(tx, key, some, deps) }, deps)
-    deps.lockedSince.delete(key.merchantId)
+    deps.stuckSince.delete(key.merchantId)
     return true
   } catch (error) {
-    if (!isLocked(error)) throw error
-    tellLocked(key, deps)
+    if (!isOfSomeRows(error)) throw error
+    tellStuck(key, deps)
     return false
   }
 }
 
 /** Says so once, and not of locks that are free again in a moment, as those of a large cancellation are. */
-function tellLocked({ merchantId }: WaitingKey, { lockedSince, log }: WaitingDeps): void {
+function tellStuck({ merchantId }: WaitingKey, { stuckSince, log }: WaitingDeps): void {
   const now = performance.now()
-  const since = lockedSince.get(merchantId)
-  if (since === undefined) lockedSince.set(merchantId, now)
+  const since = stuckSince.get(merchantId)
+  if (since === undefined) stuckSince.set(merchantId, now)
   else if (since !== null && now - since > TOLD_AFTER_MS) {
     log.warn({ merchantId }, LOCKED)
-    lockedSince.set(merchantId, null)
+    stuckSince.set(merchantId, null)
   }
 }
 
 const LOCKED =
-  'somebody holds database locks on rows of this merchant, so its commands wait in the ledger until the locks are free; ' +
-  'other merchants are not affected'
+  'the rows of this merchant are locked in the database, or it cannot read or write them, so its commands wait in the ledger ' +
+  'until it can; other merchants are not affected'
 
 async function readAgain(
   { topic, partition }: WaitingKey,
