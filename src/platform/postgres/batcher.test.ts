@@ -92,6 +92,23 @@ for (const sqlState of ['08006', '40001', '53100', '57P01', '25006', '42P01']) {
   })
 }
 
+test('the locks of one row of 500 keep no other from being stored, and those of all are not waited for one by one', async () => {
+  for (const locked of [[317], Array.from({ length: 500 }, (_, i) => i)]) {
+    let tries = 0
+    const batcher = new Batcher<number, number>({ ...OPTIONS, size: 500 }, async (items) => {
+      tries++
+      if (items.some((item) => locked.includes(item))) throw refusal('55P03')
+      return items
+    })
+    const outcomes = await Promise.allSettled(Array.from({ length: 500 }, (_, i) => batcher.add(i)))
+    assert.deepEqual(
+      outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : [])),
+      locked,
+    )
+    assert.ok(tries < 25, `${tries}`)
+  }
+})
+
 test('a refused item is stored bare', async () => {
   const stored: string[] = []
   const options = { ...OPTIONS, bare: () => 'bare' }

@@ -2,6 +2,8 @@ import { blame, isOfSomeRows, TRIES_ALONE } from './postgres.ts'
 
 /** A batch of so many is large. */
 const LARGE = 8
+/** Enough to find one locked row among 500. Each may wait for locks. */
+const MOST_HALVINGS = 10
 
 /**
  * Collects single items and passes them to the database together: group commit. A batch leaves when it holds `size`
@@ -9,8 +11,8 @@ const LARGE = 8
  * cost less than a transaction. While one runs, the next one grows.
  *
  * `add` rejects with its whole batch only if the database as a whole is at fault. Otherwise the Batcher tries
- * halves, down to the single item. If its data is at fault, that is tried once more as `bare` makes it: without the
- * text that is kept only for people to read.
+ * halves, down to the single item, but only so often where rows are locked. If its data is at fault, the item is tried
+ * once more as `bare` makes it: without the text that is kept only for people to read.
  */
 export class Batcher<Item, Result> {
   readonly #work: (items: Item[]) => Promise<Result[]>
@@ -62,14 +64,14 @@ export class Batcher<Item, Result> {
   async #run(batch: WaitingItem<Item, Result>[]): Promise<void> {
     this.#isRunning = true
     this.#latest = batch.length
-    await this.#settle(batch)
+    await this.#settle(batch, { halvings: 0 })
     this.#isRunning = false
     if (this.#waiting.length > 0) this.#flushSoon()
     else for (const done of this.#idle.splice(0)) done()
   }
 
   /** Never rejects: each item's own promise does. */
-  async #settle(batch: WaitingItem<Item, Result>[]): Promise<void> {
+  async #settle(batch: WaitingItem<Item, Result>[], waited: { halvings: number }): Promise<void> {
     try {
       const results = await this.#work(batch.map(({ item }) => item))
       batch.forEach(({ resolve }, i) => {
@@ -77,13 +79,13 @@ export class Batcher<Item, Result> {
       })
     } catch (error) {
       const [only, ...others] = batch
-      const isOfAll = blame(error) === 'database' && !(isOfSomeRows(error) && others.length > 0)
-      if (isOfAll) {
+      const isOfSome = isOfSomeRows(error) && others.length > 0 && ++waited.halvings <= MOST_HALVINGS
+      if (blame(error) === 'database' && !isOfSome) {
         for (const { reject } of batch) reject(error)
       } else if (others.length > 0) {
         const middle = Math.ceil(batch.length / 2)
-        await this.#settle(batch.slice(0, middle))
-        await this.#settle(batch.slice(middle))
+        await this.#settle(batch.slice(0, middle), waited)
+        await this.#settle(batch.slice(middle), waited)
       } else if (only) {
         await this.#settleAlone(only, error)
       }
