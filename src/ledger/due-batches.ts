@@ -9,6 +9,8 @@ import type { Ledger } from './ledger.ts'
 
 /** The most that one transaction takes. */
 const SIZE = 100
+/** What a turn looks for of each merchant with free slots. Where it found so much, the next one looks for more. */
+const AT_FIRST = 8
 /** How long a merchant is left alone after the database failed for it. */
 const REST_MS = 5_000
 /** How long an item is left alone after the database refused it. */
@@ -35,6 +37,8 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   readonly #underWay = new Set<string>()
   readonly #resting = new Set<string>()
   readonly #leftAlone = new Map<string, Set<string>>()
+  /** Merchants of which the latest turn found all that it looked for. */
+  #withMore: ReadonlySet<string> = new Set()
   readonly #leaving = new AbortController()
 
   /** `take` gets keys of one merchant, and returns one result per key, in their order. */
@@ -51,15 +55,15 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
     return count + Math.max(0, ...leftAlone.map((keys) => keys?.size ?? 0))
   }
 
-  /** The found keys that are neither under way nor left alone, at most `atMost` of each merchant. */
-  free(found: readonly Key[], atMost: (merchantId: string) => number): Key[] {
+  /** The found keys that are neither under way nor left alone, at most `ofEach` of each merchant. */
+  free(found: readonly Key[], ofEach = Number.POSITIVE_INFINITY): Key[] {
     const free = found.filter((key) => {
       const id = this.#deps.keyOf(key)
       const isTaken = this.#underWay.has(id) || this.#resting.has(key.merchantId)
       return !isTaken && !this.#leftAlone.get(key.merchantId)?.has(id)
     })
     const byMerchant = Map.groupBy(free, ({ merchantId }) => merchantId)
-    return [...byMerchant].flatMap(([merchantId, keys]) => keys.slice(0, atMost(merchantId)))
+    return [...byMerchant.values()].flatMap((keys) => keys.slice(0, ofEach))
   }
 
   /** Never rejects. Resolves to undefined if the result could not be stored; a later turn tries again. */
@@ -75,28 +79,43 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   }
 
   /**
-   * Takes what `find` finds of merchants with free slots, at most the limit of each, and no more than there are slots. Each
-   * item holds its slot until `ask`, which gets the result, has ended.
+   * Takes what `find` finds of merchants with free slots, no more than there are slots. The merchants with the fewest slots come
+   * first. Each item holds its slot until `ask`, which gets the result, has ended.
    */
   async takeInSlots(
     slots: SharedSlots,
     find: (limits: readonly QuestionLimit[]) => Promise<Key[]>,
     ask: (taken: Taken) => Promise<unknown>,
   ): Promise<(Taken | undefined)[]> {
-    const begun = await slots.offer(async (rooms) => {
-      const found = await find(
-        [...rooms].map(([merchantId, room]) => ({ merchantId, most: this.lookFor(room, merchantId) })),
-      )
-      return this.free(found, (merchantId) => rooms.get(merchantId) ?? 0).map((key) => {
+    const limits = this.#limits(slots)
+    const found = await find(limits)
+    const byMerchant = Map.groupBy(found, ({ merchantId }) => merchantId)
+    const withMore = limits.filter(({ merchantId, most }) => byMerchant.get(merchantId)?.length === most)
+    this.#withMore = new Set(withMore.map(({ merchantId }) => merchantId))
+    const free = Map.groupBy(this.free(found), ({ merchantId }) => merchantId)
+    const waiting = [...free.values()].sort(([a], [b]) => held(slots, a) - held(slots, b))
+    const begun: Promise<Taken | undefined>[] = []
+    for (let i = 0; waiting.some((keys) => i < keys.length); i++) {
+      for (const keys of waiting) {
+        const key = keys[i]
+        if (!key || slots.room(key.merchantId) === 0) continue
         const taking = this.take(key)
+        begun.push(taking)
         slots.run(key.merchantId, async () => {
           const taken = await taking
           if (taken) await ask(taken)
         })
-        return taking
-      })
-    })
+      }
+    }
     return soon(begun)
+  }
+
+  #limits(slots: SharedSlots): QuestionLimit[] {
+    const part = Math.max(AT_FIRST, Math.ceil(slots.size / Math.max(1, this.#withMore.size)))
+    return slots.owners.flatMap((merchantId) => {
+      const room = Math.min(slots.room(merchantId), this.#withMore.has(merchantId) ? part : AT_FIRST)
+      return room === 0 ? [] : [{ merchantId, most: this.lookFor(room, merchantId) }]
+    })
   }
 
   async drain(): Promise<void> {
@@ -144,6 +163,9 @@ type DueDeps<Key> = {
   ledger: Ledger
   log: Logger
 }
+
+const held = (slots: SharedSlots, key: { merchantId: string } | undefined): number =>
+  key ? slots.held(key.merchantId) : 0
 
 /** Waits up to PATIENCE_MS for work that has begun. Resolves to the results there are by then. */
 export async function soon<Result>(begun: readonly Promise<Result>[]): Promise<Result[]> {

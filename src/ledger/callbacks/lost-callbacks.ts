@@ -75,22 +75,18 @@ export class LostCallbacks {
   ): Promise<boolean> {
     const { slots, ledger } = this.#deps
     const kind = this.#kind
-    return slots.offer(
-      async (rooms) => {
-        const limit = rooms.get(merchantId)
-        if (limit === undefined) return true
-        const which = { kind, merchantId, limit, againMs: AGAIN_MS }
-        const lost = await ledger.db.write('take lost callbacks', takeLostCallbacks, which)
-        for (const each of lost) {
-          const question = questionOf(each)
-          if (!question) continue
-          const { queryPolicy, ask } = question
-          slots.run(merchantId, async () => concludeLost(kind, each, await ask(), { queryPolicy, ledger }))
-        }
-        return lost.length > 0
-      },
-      [merchantId],
-    )
+    return slots.offer(merchantId, async (limit) => {
+      if (limit === 0) return true
+      const which = { kind, merchantId, limit, againMs: AGAIN_MS }
+      const lost = await ledger.db.write('take lost callbacks', takeLostCallbacks, which)
+      for (const each of lost) {
+        const question = questionOf(each)
+        if (!question) continue
+        const { queryPolicy, ask } = question
+        slots.run(merchantId, async () => concludeLost(kind, each, await ask(), { queryPolicy, ledger }))
+      }
+      return lost.length > 0
+    })
   }
 }
 

@@ -471,8 +471,8 @@ export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P
 /** Whether a statement waited for another's lock as long as allowed. */
 export const isLocked = (error: unknown): boolean => sqlState(error) === '55P03'
 
-/** Locked, cancelled, too much memory or temporary files, a file that the disk does not read, or that is missing. */
-const OF_SOME_ROWS = new Set(['55P03', '57014', '53200', '53400', '58030', '58P01'])
+/** Locked, cancelled, too much memory, too much in temporary files. */
+const OF_SOME_ROWS = new Set(['55P03', '57014', '53200', '53400'])
 
 /** Whether a statement may have failed for its own rows only, and may succeed later. */
 export const isOfSomeRows = (error: unknown): boolean => OF_SOME_ROWS.has(sqlState(error) ?? '')

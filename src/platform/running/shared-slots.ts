@@ -11,7 +11,7 @@ const RESERVED = 1 / 4
  */
 export class SharedSlots {
   readonly #running: Slots
-  readonly #size: number
+  readonly size: number
   /** How many slots each owner has to itself. */
   readonly own: number
   readonly #held: Map<string, number>
@@ -21,7 +21,7 @@ export class SharedSlots {
   constructor(size: number, owners: Iterable<string>, log: Logger) {
     this.#running = new Slots(Number.POSITIVE_INFINITY, log)
     this.#held = new Map([...owners].map((owner) => [owner, 0]))
-    this.#size = size
+    this.size = size
     this.own = Math.floor((size * RESERVED) / Math.max(1, this.#held.size))
     this.#used = this.own * this.#held.size
   }
@@ -42,7 +42,7 @@ export class SharedSlots {
   /** The same without the one beyond the number of slots. */
   roomWithin(owner: string): number {
     if (!this.#held.has(owner)) return 0
-    return this.#reserved(owner) + Math.max(0, this.#size - this.#used)
+    return this.#reserved(owner) + Math.max(0, this.size - this.#used)
   }
 
   /** How many of them it takes whatever the others hold. */
@@ -66,24 +66,16 @@ export class SharedSlots {
   }
 
   /**
-   * While `find` looks for tasks, holds all that each of these owners may take now; `find` gets those that have
-   * room. For a single statement only: meanwhile other callers find only their owners' own slots.
+   * While `find` takes tasks of this owner, holds all that the owner may take now; `find` gets how many those are. For a single
+   * statement only: meanwhile other callers find only their owners' own slots.
    */
-  async offer<T>(
-    find: (rooms: ReadonlyMap<string, number>) => Promise<T>,
-    owners: readonly string[] = this.owners,
-  ): Promise<T> {
-    const rooms = new Map<string, number>()
-    for (const owner of owners) {
-      const room = this.room(owner)
-      if (room === 0) continue
-      this.take(owner, room)
-      rooms.set(owner, room)
-    }
+  async offer<T>(owner: string, find: (room: number) => Promise<T>): Promise<T> {
+    const room = this.room(owner)
+    this.take(owner, room)
     try {
-      return await find(rooms)
+      return await find(room)
     } finally {
-      for (const [owner, room] of rooms) this.giveBack(owner, room)
+      this.giveBack(owner, room)
     }
   }
 

@@ -41,7 +41,7 @@ type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 /** Stores consecutive records, and the position after them. */
 type StorePart<Read> = (tx: Transaction, reads: readonly Read[]) => Promise<IntakeTally | LedgerRewound>
 
-/** `apart`: each merchant by itself, so that the locks, or rows that cannot be read, of one hold up no other. */
+/** `apart`: each merchant by itself, so that the locks of one hold up no other. */
 type Ways<Read> = { together: StorePart<Read>; apart?: StorePart<Read> }
 
 /**

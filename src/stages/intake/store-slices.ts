@@ -119,7 +119,7 @@ export const takeTogether: TakeIn = async (tx, reads, deps) => {
   return storeReads(tx, reads, deps)
 }
 
-/** Sets aside the commands of merchants whose rows are locked, or cannot be read or written, and stores those of the others. */
+/** Sets aside the commands of merchants whose rows are locked, or of whom a statement is cancelled, and stores those of the others. */
 export const takeApart: TakeIn = async (tx, reads, deps) => {
   const held = await heldLocks(tx, reads)
   const isHeld = (read: ReadCommand) => held.has(merchantOf(read) ?? '')

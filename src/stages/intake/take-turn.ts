@@ -47,8 +47,8 @@ export async function keepCancelsAway(tx: Transaction, merchants: Merchants, loc
 const boundWaits = (tx: Transaction, ms: number) => tx.run(boundLockWaits, { ms: String(ms) })
 
 /**
- * The merchants of these commands of which somebody keeps a usual lock for longer than a transaction with turns may wait, or whose
- * payouts cannot be read. Holds
+ * The merchants of these commands of which somebody keeps a usual lock for longer than a transaction with turns may wait, or of whom
+ * a statement is cancelled. Holds
  * nothing that others could wait for: no turn, and one merchant's locks at a time. `patienceMs`: how long it may wait in all.
  */
 export async function heldLocks(

@@ -90,14 +90,14 @@ async function intake(t: TestContext) {
 const lockMerchant = sql<object>`
   insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set warm_up = 0`
 const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
-const badBlock = sql<object>`
-  create function bad_block() returns trigger language plpgsql as $$
+const cancelling = sql<object>`
+  create function cancelling() returns trigger language plpgsql as $$
   begin
-    if new.merchant_id = 'acme' then raise exception 'could not read block' using errcode = '58030'; end if;
+    if new.merchant_id = 'acme' then raise exception 'canceling statement' using errcode = '57014'; end if;
     return new;
   end $$`
-const readsBadBlock = sql<object>`create trigger bad before insert on payouts for each row execute function bad_block()`
-const mended = sql<object>`drop trigger bad on payouts`
+const cancelsInserts = sql<object>`create trigger odd before insert on payouts for each row execute function cancelling()`
+const cancelsNoMore = sql<object>`drop trigger odd on payouts`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
 test('a command that intake sets aside while the backlog is counted is in it', async (t) => {
@@ -183,14 +183,14 @@ test('while a merchant’s row is locked, its refused commands wait, and all oth
   assert.deepEqual(await states(), ['a1 rejected faults', 'b1 rejected faults', 'b2 queued'])
 })
 
-test('while the rows of one merchant cannot be written, its commands wait, and all others go on', async (t) => {
+test('while statements about one merchant are cancelled, its commands wait, and all others go on', async (t) => {
   const { deps, ledger, take, pay, states } = await intake(t)
-  await ledger.db.run(badBlock, {})
-  await ledger.db.run(readsBadBlock, {})
+  await ledger.db.run(cancelling, {})
+  await ledger.db.run(cancelsInserts, {})
   await take(pay('acme', 'a1'), pay('bolt', 'b1'), pay('bolt', 'b2'))
   assert.deepEqual(await states(), ['b1 queued', 'b2 queued'])
   await processWaiting(deps)
-  await ledger.db.run(mended, {})
+  await ledger.db.run(cancelsNoMore, {})
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 queued', 'b1 queued', 'b2 queued'])
 })

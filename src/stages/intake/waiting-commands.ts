@@ -66,7 +66,7 @@ export async function setAside(
   }
 }
 
-/** `stuckSince`: by merchant, since when its rows are locked or cannot be read; null: that was told. */
+/** `stuckSince`: by merchant, since when its locks are held, or its statements cancelled; null: that was told. */
 export type WaitingDeps = StoreDeps &
   ReadDeps & { rounds: Rounds<WaitingKey>; stuckSince: Map<string, number | null> }
 
@@ -97,7 +97,7 @@ export async function processWaiting(deps: WaitingDeps): Promise<number> {
 
 type WaitingKey = { merchantId: string; topic: string; partition: number }
 
-/** False: the rows are still locked, or cannot be read or written. */
+/** False: the locks are still held, or a statement was cancelled. */
 async function takeSome(key: WaitingKey, deps: WaitingDeps, patienceMs: number): Promise<boolean> {
   const rows = await deps.ledger.db.run(firstWaiting, {
     ...key,
@@ -134,8 +134,8 @@ function tellStuck({ merchantId }: WaitingKey, { stuckSince, log }: WaitingDeps)
 }
 
 const LOCKED =
-  'the rows of this merchant are locked in the database, or it cannot read or write them, so its commands wait in the ledger ' +
-  'until it can; other merchants are not affected'
+  'somebody holds database locks on rows of this merchant, or cancels its statements, so its commands wait in the ledger ' +
+  'until that ends; other merchants are not affected'
 
 async function readAgain(
   { topic, partition }: WaitingKey,

@@ -188,6 +188,46 @@ test('while all queries of one merchant hang, timers run and payoutd queries for
   assert.ok(hanging < HANGING, `${hanging} queries of one merchant are under way`)
 })
 
+for (const [others, busy] of [
+  [39, 1],
+  [39, 2],
+  [0, 2],
+] as const) {
+  test(`beside ${others} merchants that have nothing due, ${busy} that have much due share the queries`, async (t) => {
+    const { ledger, config } = await testLedger(t)
+    const merchants = Array.from({ length: others + busy }, (_, i) => `m${i}`)
+    const asking = merchants.slice(others)
+    const ids = Array.from({ length: 100 }, (_, i) => `${i}`)
+    await accepted(
+      ledger,
+      config,
+      asking.flatMap((merchantId) => ids.map((id) => command(`${merchantId}-${id}`, { merchantId }))),
+    )
+    await ledger.db.run(allUnknown, {})
+    const never = Promise.withResolvers<QueryAnswer>()
+    t.after(() => never.resolve({ kind: 'unknown', reason: 'timeout', exchange: {} }))
+    const underWay = new Map<string, number>()
+    const querierOf = (merchantId: string): Querier<QueryAnswer> => ({
+      ...{ ...ACCOUNT, queryPolicy: POLICY, timeoutMs: 60_000 },
+      query() {
+        underWay.set(merchantId, (underWay.get(merchantId) ?? 0) + 1)
+        return never.promise
+      },
+    })
+    const poller = pollerOf(
+      t,
+      ledger,
+      new Map(merchants.map((merchantId) => [merchantId, [querierOf(merchantId)] as const])),
+    )
+    await eventually('as many queries as there are slots', async () => {
+      await poller.turn()
+      return [...underWay.values()].reduce((sum, count) => sum + count, 0) >= 64
+    })
+    for (const merchantId of asking)
+      assert.ok((underWay.get(merchantId) ?? 0) >= 48 / busy, JSON.stringify([...underWay]))
+  })
+}
+
 test('what one process puts in review because it lacks the account, another that has it asks about', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('a')])

@@ -168,7 +168,7 @@ export class Poller<
     const { ledger, queriers } = this.#deps
     const found = await findTimers(ledger.db, this.#due.lookFor(mostTimers), [...queriers.keys()])
     const timers = found.map((key) => ({ ...key, mayAsk: false }))
-    return soon(this.#due.free(timers, () => mostTimers).map((timer) => this.#due.take(timer)))
+    return soon(this.#due.free(timers, mostTimers).map((timer) => this.#due.take(timer)))
   }
 
   #queryDue(): Promise<(Taken<Decision, Answer> | undefined)[]> {
