@@ -63,9 +63,9 @@ test('the settings that statements rely on hold on every connection, whatever th
   const name = { fragment: `"${new URL(url).pathname.slice(1)}"` }
   await db.run(sql<object>`alter database ${name} set default_transaction_isolation = 'serializable'`, {})
   await db.run(sql<object>`alter database ${name} set datestyle = 'German'`, {})
-  await db.run(sql<object>`alter database ${name} set statement_timeout = 1`, {})
-  await db.run(sql<object>`alter database ${name} set idle_in_transaction_session_timeout = 1`, {})
-  await db.run(sql<object>`alter database ${name} set idle_session_timeout = 100`, {})
+  await db.run(sql<object>`alter database ${name} set statement_timeout = 500`, {})
+  await db.run(sql<object>`alter database ${name} set idle_in_transaction_session_timeout = 500`, {})
+  await db.run(sql<object>`alter database ${name} set idle_session_timeout = 500`, {})
   const given = `${url}?options=${encodeURIComponent('-c enable_seqscan=on -c transaction_timeout=0 -c work_mem=5MB')}`
   const pool = connectDatabase({ url: given, connections: 1, applicationName: 'payoutd-test' })
   t.after(() => pool.close())
