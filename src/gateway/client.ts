@@ -203,12 +203,18 @@ function ownership(): (
 ) => ReturnType<Belongs> {
   /** Which order has each number that the gateway gave, by operation. */
   const owners = new Map<string, string>()
+  /** Whether a number in it is known to be another order's. */
+  const namesOther = (fields: AnswerFields, params: Params): boolean =>
+    Object.entries(GIVEN).some(([operation, name]) => {
+      const owner = owners.get(`${operation} ${fields.get(name)}`)
+      return owner !== undefined && params.has('mchOrderNo') && owner !== params.get('mchOrderNo')
+    })
   return (fields, params, operation) => {
     if (fields === null) return 'perhaps'
     const named = NUMBERS.filter((name) => fields.get(name) && (params.get(name) || operation === 'balance'))
     if (named.some((name) => fields.get(name) !== params.get(name))) return 'not-ours'
     if (fields.get('retCode') !== 'SUCCESS' || operation === 'balance')
-      return isAboutOther(fields, named, operation) ? 'not-ours' : 'perhaps'
+      return namesOther(fields, params) ? 'not-ours' : 'perhaps'
     if (fields.get('availableAmount')) return 'not-ours'
     const given = fields.get(GIVEN[operation] ?? '')
     if (!given) return named.length > 0 ? 'ours' : 'perhaps'
@@ -222,16 +228,6 @@ function ownership(): (
     return 'ours'
   }
 }
-
-/** Whether a query that failed names an order, but by no number that was asked about. */
-const isAboutOther = (
-  fields: AnswerFields,
-  named: readonly string[],
-  operation: keyof Dialect['paths'],
-): boolean =>
-  (operation === 'payoutQuery' || operation === 'payinQuery') &&
-  named.length === 0 &&
-  NUMBERS.some((name) => fields.get(name))
 
 /** The record of a request that the client did not send because of its values. */
 const refusal = (params: Params, faults: RequestFault[], secrets: readonly string[]): Exchange => ({

@@ -106,6 +106,8 @@ function countedBy(inForce: ReadonlyMap<string, InForce>, evidence: PayinEvidenc
   return mayConclude(evidence, inForce.get(evidence.merchantId)) ? evidence : { ...evidence, presence: false }
 }
 
+export const orderOf = ({ payinId }: PayinEvidence): string => payinId
+
 /** The same evidence without the texts that are kept only for people. */
 export function withoutTexts(evidence: PayinEvidence): PayinEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
@@ -162,6 +164,7 @@ export const payinCallbackEndpoint = (deps: PayinOutcomesDeps & CallbackEndpoint
       }),
       apply: (evidence, ledger) => applyPayinEvidenceBatch(evidence, { ...deps, ledger }),
       withoutTexts,
+      orderOf,
     },
     deps,
   )

@@ -10,6 +10,7 @@ import { bothSides } from '../stages/outcomes/known-orders.ts'
 import { Poller, type PollerDeps } from '../stages/outcomes/poller.ts'
 import {
   applyPayinEvidenceBatch,
+  orderOf,
   type PayinEvidence,
   type PayinOutcomesDeps,
   withoutTexts,
@@ -70,6 +71,7 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       }),
       apply: (evidence, ledger) => applyPayinEvidenceBatch(evidence, { ...deps, ledger }),
       withoutTexts,
+      orderOf,
     },
     deps,
   )

@@ -10,13 +10,14 @@ const MOST_HALVINGS = 10
  * items or when its first item has waited `waitMs`, or three times as long if the one before it was large: under load a few more items
  * cost less than a transaction. While one runs, the next one grows.
  *
- * `add` rejects with its whole batch only if the database as a whole is at fault. Otherwise the Batcher tries
- * halves, down to the single item, but only so often where rows are locked. If its data is at fault, the item is tried
+ * `add` rejects with its whole batch if the database is at fault. Otherwise the Batcher tries halves, down to the single
+ * item; with `about` also where rows are locked, but only so often. If its data is at fault, the item is tried
  * once more as `bare` makes it: without the text that is kept only for people to read.
  */
 export class Batcher<Item, Result> {
   readonly #work: (items: Item[]) => Promise<Result[]>
   readonly #bare: (item: Item) => Item
+  readonly #about: ((item: Item) => string) | undefined
   readonly #size: number
   readonly #waitMs: number
   #waiting: WaitingItem<Item, Result>[] = []
@@ -26,13 +27,17 @@ export class Batcher<Item, Result> {
   #latest = 0
   #idle: (() => void)[] = []
 
-  /** `work` must return one result per item, in the same order. */
+  /**
+   * `work` must return one result per item, in the same order. `about`: items about different things do not wait for each other's
+   * locks, and of those about one thing none is stored after an earlier one that must wait.
+   */
   constructor(
-    options: { size: number; waitMs: number; bare: (item: Item) => Item },
+    options: { size: number; waitMs: number; bare: (item: Item) => Item; about?: (item: Item) => string },
     work: (items: Item[]) => Promise<Result[]>,
   ) {
     this.#work = work
     this.#bare = options.bare
+    this.#about = options.about
     this.#size = options.size
     this.#waitMs = options.waitMs
   }
@@ -64,14 +69,16 @@ export class Batcher<Item, Result> {
   async #run(batch: WaitingItem<Item, Result>[]): Promise<void> {
     this.#isRunning = true
     this.#latest = batch.length
-    await this.#settle(batch, { halvings: 0 })
+    await this.#settle(batch, { halvings: 0, refused: new Map() })
     this.#isRunning = false
     if (this.#waiting.length > 0) this.#flushSoon()
     else for (const done of this.#idle.splice(0)) done()
   }
 
   /** Never rejects: each item's own promise does. */
-  async #settle(batch: WaitingItem<Item, Result>[], waited: { halvings: number }): Promise<void> {
+  async #settle(all: WaitingItem<Item, Result>[], waited: Waited): Promise<void> {
+    const batch = this.#inOrder(all, waited)
+    if (batch.length === 0) return
     try {
       const results = await this.#work(batch.map(({ item }) => item))
       batch.forEach(({ resolve }, i) => {
@@ -79,20 +86,38 @@ export class Batcher<Item, Result> {
       })
     } catch (error) {
       const [only, ...others] = batch
-      const isOfSome = isOfSomeRows(error) && others.length > 0 && ++waited.halvings <= MOST_HALVINGS
+      const isOfSome =
+        this.#about && isOfSomeRows(error) && others.length > 0 && ++waited.halvings <= MOST_HALVINGS
       if (blame(error) === 'database' && !isOfSome) {
-        for (const { reject } of batch) reject(error)
+        for (const each of batch) this.#keepWaiting(each, error, waited)
       } else if (others.length > 0) {
         const middle = Math.ceil(batch.length / 2)
         await this.#settle(batch.slice(0, middle), waited)
         await this.#settle(batch.slice(middle), waited)
       } else if (only) {
-        await this.#settleAlone(only, error)
+        await this.#settleAlone(only, error, waited)
       }
     }
   }
 
-  async #settleAlone({ item, resolve, reject }: WaitingItem<Item, Result>, failure: unknown): Promise<void> {
+  /** Without those that an earlier item keeps waiting. */
+  #inOrder(all: WaitingItem<Item, Result>[], { refused }: Waited): WaitingItem<Item, Result>[] {
+    const about = this.#about
+    if (!about || refused.size === 0) return all
+    return all.filter(({ item, reject }) => {
+      const isToWait = refused.has(about(item))
+      if (isToWait) reject(refused.get(about(item)))
+      return !isToWait
+    })
+  }
+
+  #keepWaiting({ item, reject }: WaitingItem<Item, Result>, error: unknown, { refused }: Waited): void {
+    if (this.#about) refused.set(this.#about(item), error)
+    reject(error)
+  }
+
+  async #settleAlone(alone: WaitingItem<Item, Result>, failure: unknown, waited: Waited): Promise<void> {
+    const { item, resolve, reject } = alone
     let error = failure
     for (let tries = 1; tries <= TRIES_ALONE; tries++) {
       const isLast = tries === TRIES_ALONE || blame(error) === 'data'
@@ -102,7 +127,8 @@ export class Batcher<Item, Result> {
         return
       } catch (again) {
         error = again
-        if (isLast || blame(error) === 'database') break
+        if (blame(error) === 'database') return this.#keepWaiting(alone, error, waited)
+        if (isLast) break
       }
     }
     reject(error)
@@ -114,6 +140,9 @@ export class Batcher<Item, Result> {
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 }
+
+/** What a batch met so far. `refused`: why the items about something must wait. */
+type Waited = { halvings: number; refused: Map<string, unknown> }
 
 type WaitingItem<Item, Result> = {
   item: Item

@@ -158,6 +158,7 @@ test('an error shows whether the data or the database is at fault, or that it is
   assert.equal(await blamed(`insert into long values (${letters})`), 'data')
   assert.equal(await blamed('select * from nowhere'), 'database')
   assert.equal(await blamed(`do $$ begin raise exception using errcode = '57P01'; end $$`), 'database')
+  assert.equal(await blamed(`do $$ begin raise exception using errcode = 'XX001'; end $$`), 'database')
   assert.equal(await blamed(`do $$ begin raise exception using errcode = 'XX000'; end $$`), 'unclear')
   assert.equal(blame(new TypeError('a bug')), 'unclear')
   const away = connectDatabase({

@@ -452,6 +452,8 @@ const BLAMED: Readonly<Record<string, Blame>> = {
   57: 'database', // an operator's act: shut down, cancelled
   58: 'database', // the system below
   F0: 'database',
+  XX001: 'database', // a page that it cannot read
+  XX002: 'database', // a damaged index
 }
 
 /** What an error of a statement or a transaction blames; a bug of ours is unclear. */

@@ -122,8 +122,10 @@ export class Dispatch {
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#claimsInVain = new Slots(MOST_CLAIMS_IN_VAIN, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
-    this.#outcomes = new Batchers({ size: 500, waitMs: 5, bare }, (outcomes, merchantId) =>
-      recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#outcomes = new Batchers(
+      { size: 500, waitMs: 5, bare, about: ({ payoutId }) => payoutId },
+      (outcomes, merchantId) =>
+        recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#refusals = new RefusedClaims(deps)
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)

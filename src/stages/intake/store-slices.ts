@@ -78,16 +78,17 @@ export async function storeSlices(
   const reads = unstored.flatMap(({ reads }) => reads)
   const isLate = await waitAlready(tx, reads)
   const late = reads.filter(isLate)
-  await setAside(tx, late, deps.keys.sealing)
   const tally = await take(
     tx,
     reads.filter((read) => !isLate(read)),
     deps,
   )
+  // Last, because it may lock payouts, which nobody may hold who waits for turns.
+  const waiting = await setAside(tx, late, deps)
   await tx.run(moveOffset, {
     moved: unstored.map(({ origin, until, epoch }) => ({ ...origin, nextOffset: until, epoch })),
   })
-  return { ...tally, waiting: tally.waiting + late.length }
+  return { ...tally, waiting: tally.waiting + waiting }
 }
 
 /** A record before the ledger's position, of a later leader than what was stored there. */
@@ -123,12 +124,11 @@ export const takeTogether: TakeIn = async (tx, reads, deps) => {
 export const takeApart: TakeIn = async (tx, reads, deps) => {
   const held = await heldLocks(tx, reads)
   const isHeld = (read: ReadCommand) => held.has(merchantOf(read) ?? '')
-  const aside = reads.filter(isHeld)
-  await setAside(tx, aside, deps.keys.sealing)
   const others = reads.filter((read) => !isHeld(read))
   await waitForTurns(tx, others.map(merchantOf))
   const tally = await storeApart(tx, others, deps, { failures: 0 })
-  return { ...tally, waiting: tally.waiting + aside.length }
+  const waiting = await setAside(tx, reads.filter(isHeld), deps)
+  return { ...tally, waiting: tally.waiting + waiting }
 }
 
 /** How long it may wait for a lock while others wait for its turns, after so many such waits were in vain. */
@@ -151,8 +151,7 @@ async function storeApart(
     await tx.run(backToMark, {})
     waited.failures++
     if (merchants.length === 1) {
-      await setAside(tx, reads, deps.keys.sealing)
-      return { ...NOTHING, waiting: reads.length }
+      return { ...NOTHING, waiting: await setAside(tx, reads, deps) }
     }
     const first = new Set(merchants.slice(0, Math.ceil(merchants.length / 2)))
     const isFirst = (read: ReadCommand) => first.has(merchantOf(read))

@@ -98,6 +98,12 @@ const cancelling = sql<object>`
   end $$`
 const cancelsInserts = sql<object>`create trigger odd before insert on payouts for each row execute function cancelling()`
 const cancelsNoMore = sql<object>`drop trigger odd on payouts`
+const amounts = sql<object, { amount: bigint }>`select amount from payouts`
+const resealFirst = sql<object>`
+  update waiting_commands set sealed = sealed where position = (select min(position) from waiting_commands)`
+const waiters = sql<object>`
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+const lockPayoutA1 = sql<object>`select from payouts where payout_id = 'a1' for update`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
 test('a command that intake sets aside while the backlog is counted is in it', async (t) => {
@@ -204,6 +210,21 @@ test('while a payout is locked, its cancellation waits, and all others go on', a
   await letGo()
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 cancelled cancelled', 'b1 cancelled cancelled', 'b2 queued'])
+})
+
+test('while a payout is locked, the cancellations of all others of its merchant stop them, also behind commands that wait', async (t) => {
+  const { deps, holding, take, pay, cancel, states } = await intake(t)
+  await take(...['a1', 'a2', 'a3'].map((payoutId) => pay('acme', payoutId)))
+  const letGo = await holding((tx) => tx.run(lockPayoutA1, {}))
+  await take(cancel('acme', 'a1'), cancel('acme', 'a2'), pay('acme', 'a4'))
+  await take(cancel('acme', 'a3'), cancel('acme', 'a4'))
+  assert.deepEqual(await states(), ['a1 queued', 'a2 cancelled cancelled', 'a3 cancelled cancelled'])
+  await letGo()
+  await processWaiting(deps)
+  assert.deepEqual(
+    await states(),
+    ['a1', 'a2', 'a3', 'a4'].map((payoutId) => `${payoutId} cancelled cancelled`),
+  )
 })
 
 test('while a merchant stays locked, whoever tries its waiting commands keeps no partition from others', async (t) => {
@@ -316,6 +337,19 @@ test('if another server took over meanwhile and gave out the same positions, no 
   await processWaiting({ ...deps, decode })
   await processWaiting(deps)
   assert.deepEqual(await states(), ['a2 queued'])
+})
+
+test('while a rotation of keys reseals a command that waits, those after it wait for it', async (t) => {
+  const { deps, ledger, holding, take, pay } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'] }))
+  await take(pay('acme', 'a1', { amount: 20_000n }), pay('acme', 'a1', { amount: 30_000n }))
+  await letGo()
+  const rotated = await holding((tx) => tx.run(resealFirst, {}))
+  const processing = processWaiting(deps)
+  await eventually('it waits', async () => (await ledger.db.run(waiters, {})).length > 0)
+  await rotated()
+  await processing
+  assert.deepEqual(await ledger.db.run(amounts, {}), [{ amount: 20_000n }])
 })
 
 test('a turn reads large commands that wait by their size, and one at least', async (t) => {

@@ -1,13 +1,19 @@
+import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
-import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
+import { storeCancels } from './early-cancels.ts'
 import { merchantOf, type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
+  backToMark,
+  boundLockWaits,
   firstWaiting,
   keepWaiting,
+  lockFree,
+  lockWaiting,
+  markApart,
   merchantsWaiting,
   takeWaiting,
   type WaitingRow,
@@ -49,20 +55,56 @@ function waitingKey(read: ReadCommand): WaitingKey | null {
 
 const inOne = ({ merchantId, topic, partition }: WaitingKey): string => mapKey(merchantId, topic, partition)
 
-/** Keeps records in the ledger, to be stored as commands later, those of a partition in their order. */
+/**
+ * Keeps records in the ledger, to be stored as commands later, those of a partition in their order. Returns how many. A cancellation
+ * waits for nothing but its own payout: if the ledger has that, no earlier command that waits can be its request.
+ */
 export async function setAside(
   tx: Transaction,
   reads: readonly ReadCommand[],
-  keys: SealingKeys,
-): Promise<void> {
-  for (const [origin, ofPartition] of Map.groupBy(reads, ({ origin }) => origin)) {
+  { ledger, keys }: StoreDeps,
+): Promise<number> {
+  const cancelled = await cancelFree(tx, reads, ledger)
+  const left = reads.filter((read) => !cancelled.has(read))
+  for (const [origin, ofPartition] of Map.groupBy(left, ({ origin }) => origin)) {
     const commands = ofPartition.map((read) => ({
       merchantId: merchantOf(read) as string,
       recordOffset: read.record.offset,
       origin: nameOf(read.record, origin),
-      sealed: sealRecord(read.record, origin, keys),
+      sealed: sealRecord(read.record, origin, keys.sealing),
     }))
     await tx.run(keepWaiting, { ...origin, commands })
+  }
+  return left.length
+}
+
+/** Applies the cancellations of payouts that the ledger has and nobody else has locked. Returns them. */
+async function cancelFree(
+  tx: Transaction,
+  reads: readonly ReadCommand[],
+  ledger: Ledger,
+): Promise<ReadonlySet<ReadCommand>> {
+  const cancels = reads.flatMap((read) =>
+    read.parsed.kind === 'cancel' ? [{ read, cancel: read.parsed }] : [],
+  )
+  if (cancels.length === 0) return new Set()
+  await tx.run(markApart, {})
+  try {
+    await tx.run(boundLockWaits, { ms: String(LOCKS_MS) })
+    const free = new Set(
+      (await tx.run(lockFree, { payouts: cancels.map(({ cancel }) => cancel) })).map(keyOf),
+    )
+    const now = cancels.filter(({ cancel }) => free.has(keyOf(cancel)))
+    await storeCancels(
+      tx,
+      ledger,
+      now.map(({ cancel }) => cancel),
+    )
+    return new Set(now.map(({ read }) => read))
+  } catch (error) {
+    if (!isOfSomeRows(error)) throw error
+    await tx.run(backToMark, {})
+    return new Set()
   }
 }
 
@@ -161,6 +203,8 @@ async function storeWaiting(
 ): Promise<IntakeTally> {
   await tx.run(lockStanding, { partitions: [key] })
   const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
+  const upTo = reads.at(-1)?.position
+  if (upTo !== undefined) await tx.run(lockWaiting, { ...key, upTo })
   const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
   const left = reads.filter(({ position }) => taken.has(position))
   await waitForTurns(tx, left.map(merchantOf))

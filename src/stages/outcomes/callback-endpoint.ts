@@ -32,6 +32,7 @@ export type CalledBack<Report, Evidence> = {
   evidenceOf: (merchantId: string, callback: Vouched<Report>) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
+  orderOf: (evidence: Evidence) => string
 }
 
 export const callbackPath = (kind: CallbackKind, merchantId: string): string =>
@@ -49,7 +50,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     this.#about = about
     this.#deps = deps
     this.#evidence = new Batchers(
-      { size: 500, waitMs: 4, bare: about.withoutTexts },
+      { size: 500, waitMs: 4, bare: about.withoutTexts, about: about.orderOf },
       (evidence, merchantId) => about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
   }

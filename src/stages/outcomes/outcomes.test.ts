@@ -30,7 +30,7 @@ import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
+import { connectDatabase, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../dispatch/claim.ts'
@@ -181,14 +181,20 @@ const paidFields = ({ orderNo }: StoredPayout, fields: Record<string, string> = 
   ...fields,
 })
 
-async function endpoint(t: TestContext, count: number) {
+async function endpoint(t: TestContext, count: number, lockTimeoutMs?: number) {
   const wire = await onTheWire(t, count)
+  const { databaseUrl: url } = wire.config
+  const other =
+    lockTimeoutMs && connectDatabase({ url, connections: 4, applicationName: 'payoutd-test', lockTimeoutMs })
+  if (other) t.after(() => other.close())
+  const ledger = other ? { ...wire.ledger, db: other } : wire.ledger
   const { key } = wire.merchant
   const metrics = new Metrics()
   const callbacks = payoutCallbackEndpoint({
     ...wire.outcomeDeps,
+    ledger,
     readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
-    kept: new KeptCallbacks({ db: wire.ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
+    kept: new KeptCallbacks({ db: ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
     clock: systemClock,
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
@@ -216,6 +222,22 @@ describe('the callback endpoint', () => {
       assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
     })
   }
+
+  test('stores the callbacks that come together with one about a payout that somebody keeps locked', async (t) => {
+    const { ledger, key, call } = await endpoint(t, 20, 100)
+    const payouts = (await payoutsOf(ledger)) as StoredPayout[]
+    const [locked] = payouts as [StoredPayout]
+    await ledger.db.transaction('test', async (tx) => {
+      await tx.run(locks, locked)
+      const answers = await Promise.all(
+        payouts.map((payout) => call(callbackQuery(paidFields(payout, { channelPayNo: '' }), key))),
+      )
+      assert.deepEqual(
+        answers.map(([status]) => status),
+        payouts.map((payout) => (payout === locked ? 503 : 200)),
+      )
+    })
+  })
 
   test('makes one transition of the same callback a hundred times at once, and answers success to each', async (t) => {
     const { ledger, key, call } = await endpoint(t, 1)

@@ -135,6 +135,8 @@ function queryPolicyFor(
     : inconclusive(evidence.queryPolicy)
 }
 
+export const orderOf = ({ mchOrderNo }: PayoutEvidence): string => mchOrderNo
+
 /** The same evidence without the parts that are only stored for people to read. */
 export function withoutTexts(evidence: PayoutEvidence): PayoutEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
@@ -280,6 +282,7 @@ export const payoutCallbackEndpoint = (deps: OutcomesDeps & CallbackEndpointDeps
       }),
       apply: (evidence, ledger) => applyEvidenceBatch(evidence, { ...deps, ledger }),
       withoutTexts,
+      orderOf,
     },
     deps,
   )

@@ -9,7 +9,13 @@ import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
 import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { knownBeside } from './known-orders.ts'
-import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
+import {
+  applyEvidenceBatch,
+  type OutcomesDeps,
+  orderOf,
+  type PayoutEvidence,
+  withoutTexts,
+} from './outcomes.ts'
 import { Poller, type PollerDeps } from './poller.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
@@ -59,6 +65,7 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
       }),
       apply: (evidence, ledger) => applyEvidenceBatch(evidence, { ...deps, ledger }),
       withoutTexts,
+      orderOf,
     },
     deps,
   )

@@ -71,6 +71,7 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
   evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
   withoutTexts: (evidence: Evidence) => Evidence
+  orderOf: (evidence: Evidence) => string
 }
 
 /** An order to ask about. `orderNo` null: it has no number yet. */
@@ -122,7 +123,7 @@ export class Poller<
     this.#deps = deps
     this.#slots = new SharedSlots(polled.mostQueries, deps.queriers.keys(), deps.log)
     this.#evidence = new Batchers(
-      { size: 200, waitMs: 5, bare: polled.withoutTexts },
+      { size: 200, waitMs: 5, bare: polled.withoutTexts, about: polled.orderOf },
       (evidence, merchantId) => polled.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
     this.#taking = atMost(polled.mostAtOnce, deps.ledger.db)

@@ -1,3 +1,4 @@
+import type { PayoutKey } from '../../../domain/identifiers.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 type PartitionOfWaiting = { topic: string; partition: number }
@@ -33,6 +34,16 @@ export const keepWaiting = sql<
     ordered: true,
   }} w
   order by n`
+
+/** Locks those of these payouts that nobody else has locked. */
+export const lockFree = sql<{ payouts: readonly PayoutKey[] }, PayoutKey>`
+  select p.merchant_id, p.payout_id
+  from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
+  cross join lateral (
+    select merchant_id, payout_id from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    for update skip locked
+  ) p`
 
 /** Each merchant with waiting commands, and the first partition that has some. */
 export const whoWaits = sql<object, WaitingPartition>`
@@ -71,6 +82,15 @@ export const firstWaiting = sql<WaitingPartition & { limit: number; bytes: numbe
   ) counted
   where before < ${'bytes'}
   order by position`
+
+/**
+ * Waits for whoever changes one up to this position, as a rotation of keys does: what takes them would leave that one out, and take
+ * those after it.
+ */
+export const lockWaiting = sql<WaitingPartition & { upTo: bigint }>`
+  select from waiting_commands
+  where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'} and position <= ${'upTo'}
+  for update`
 
 /**
  * Takes those that no other process has taken. Compares their positions in Kafka, too: a server that took over after they were
