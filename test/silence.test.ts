@@ -59,7 +59,7 @@ const LOOPS: Record<string, SilentTurn> = {
     processWaiting({
       ledger: { db: signing(sign, db) },
       rounds: new Rounds(),
-      lockedSince: new Map(),
+      stuckSince: new Map(),
       log,
     } as unknown as WaitingDeps),
   'open accounts': (db, sign) => openByAccount(signing(sign, db)),
