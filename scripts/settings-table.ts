@@ -30,8 +30,11 @@ export function settingsPage(): string {
 
 \`npm run settings\` writes this page and \`.env.example\` from [src/config/settings.ts](../../src/config/settings.ts).
 
-payoutd reads its settings from the environment. It reports every missing or wrong variable at once and does not start.
-\`payoutd doctor\` then says which of the servers that they name do not answer. An empty variable counts as not set.
+payoutd reads its settings from the environment. It reports every missing or wrong variable at once and does not start. An empty
+variable counts as not set. Once the settings are complete, \`payoutd doctor\` says which of the servers that they name do not answer.
+
+Calls to the gateway obey \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`. \`DATABASE_URL\` takes \`sslmode\`, \`sslrootcert\`, \`sslcert\` and
+\`sslkey\`. For Kafka and the registry, \`NODE_EXTRA_CA_CERTS\` names further certificate authorities.
 
 You can keep a secret in a file. Set \`NAME_FILE=/run/secrets/name\` instead of \`NAME\`, never both. This works for ${secrets}.
 

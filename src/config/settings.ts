@@ -56,7 +56,7 @@ export const SETTINGS: SettingsGroup[] = [
       {
         name: 'KAFKA_GROUP',
         default: 'payoutd',
-        what: 'The consumer group of intake; its name begins with `TOPIC_PREFIX`.',
+        what: 'The consumer group of intake; payoutd puts `TOPIC_PREFIX` before this name.',
       },
       {
         name: 'TOPIC_PREFIX',
@@ -180,7 +180,7 @@ export const MERCHANT_SETTINGS: Setting[] = [
   {
     name: 'GATEWAY_FORMER_KEYS',
     default: null,
-    what: 'Keys that this key replaced, separated by spaces. payoutd still accepts callbacks that they sign.',
+    what: 'Keys that this key replaced, separated by spaces (in a file, a list). payoutd still accepts callbacks that they sign.',
   },
   {
     name: 'GATEWAY_DIALECT',
