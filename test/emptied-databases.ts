@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
-import { systemIds } from '../src/platform/ids.ts'
 import { withSession } from '../src/platform/postgres/postgres.ts'
 
 /** An empty database with all migrations; `looks`: what must be the same once it was used and emptied. */
@@ -76,7 +75,7 @@ export async function drop(server: string, name: string): Promise<void> {
   await onServer(server, (session) => session.query(`drop database ${name} with (force)`))
 }
 
-export const freshName = (): string => `test_${systemIds.uuid().replaceAll('-', '')}`
+export const freshName = (): string => `test_${randomUUID().replaceAll('-', '')}`
 
 /** Drops all free ones: nobody needs them any more. */
 export async function dropEmptied(server: string): Promise<void> {

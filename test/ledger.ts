@@ -10,7 +10,6 @@ import { callbackKeys } from '../src/gateway/dialect/account.ts'
 import type { Dialect } from '../src/gateway/dialect/dialect.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import type { Standing } from '../src/platform/kafka/offsets.ts'
 import { type Database, sql, type Transaction } from '../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec, registerSchemas } from '../src/platform/registry/codec.ts'
@@ -61,7 +60,7 @@ export async function testLedger(owner: Owner): Promise<{ config: Config; ledger
   return {
     config,
     codec: opened,
-    ledger: { db: database.db, topics, ids: systemIds, encode: encoderOf(opened, topics) },
+    ledger: { db: database.db, topics, encode: encoderOf(opened, topics) },
   }
 }
 

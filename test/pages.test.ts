@@ -6,7 +6,6 @@ import { askAll, openReconciliation } from '../src/operators/reconcile/reconcile
 import { reportOf } from '../src/operators/reconcile/report.ts'
 import { listOpen } from '../src/operators/restore/restore.ts'
 import { countOpenPayouts } from '../src/operators/restore/sql/list.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { PAGE } from '../src/platform/postgres/pages.ts'
 import { type Connection, type Database, sql } from '../src/platform/postgres/postgres.ts'
@@ -88,7 +87,7 @@ test('no statement of a command reads more than a few pages, however many payout
   }
   const balance = async () =>
     ({ kind: 'balance', amount: paise(10_000), available: paise(10_000), exchange: {} }) as never
-  const run = await step('begin', () => openReconciliation(period, { db, ids: systemIds, balance }))
+  const run = await step('begin', () => openReconciliation(period, { db, balance }))
   const deps = { ratePerSecond: 1e9, clock: systemClock, onProgress: () => undefined }
   const silent = async () => ({ kind: 'unknown', reason: 'timeout', exchange: {} }) as const
   const asked = await step('list', () =>

@@ -6,7 +6,6 @@ import { askAll, openReconciliation } from '../src/operators/reconcile/reconcile
 import { reportOf } from '../src/operators/reconcile/report.ts'
 import { resolvePayout } from '../src/operators/resolve-payout.ts'
 import { reversePayout } from '../src/operators/reversal.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { accepted } from './ledger.ts'
@@ -35,15 +34,12 @@ test('a payout that a person marks paid, whose attempt a set-back ledger lacks, 
   assert.deepEqual(await db.run(fenced, {}), [])
 
   const period = { merchantId: 'acme', accountId, from: 0, to: systemClock.now() + 60_000 }
-  const { run } = await askAll(
-    await openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() }),
-    {
-      ...{ db, settle: null, ratePerSecond: 1_000, clock: systemClock },
-      query: (mchOrderNo) => client.query({ mchOrderNo }),
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    },
-  )
+  const { run } = await askAll(await openReconciliation(period, { db, balance: () => client.balance() }), {
+    ...{ db, settle: null, ratePerSecond: 1_000, clock: systemClock },
+    query: (mchOrderNo) => client.query({ mchOrderNo }),
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  })
   const { listed, totals } = await reportOf(run, null, db)
   assert.deepEqual([listed, totals.paidHere, totals.amountHere, totals.paidThere], [1, 1, AMOUNT, 1])
 

@@ -18,7 +18,6 @@ import { accountOf } from '../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../src/gateway/dialect/dialect.ts'
 import { decided, submit } from '../src/operators/operations.fixture.ts'
 import type { FoundOrder } from '../src/operators/reconcile/reconcile.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
@@ -49,7 +48,7 @@ export async function besideSandbox(t: TestContext) {
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  const { ledger, codec } = await openLedger(config, lifecycle)
   const merchant = config.merchants.get('acme') as Merchant
   const { baseUrl, mchId, dialect, tls } = merchant
   const { accountId, settingsHash } = accountOf(merchant)

@@ -18,7 +18,6 @@ import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { adoptSettings } from '../src/operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../src/operators/pause.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { openCodec } from '../src/platform/registry/codec.ts'
@@ -68,7 +67,7 @@ async function world(t: TestContext, begun: string) {
   await registered(read)
   const topics = topicNames(read.topicPrefix)
   const codec = await openCodec(connectRegistry(read.registry), schemaSubjects(topics))
-  const ledger: Ledger = { db: database.db, topics, ids: systemIds, encode: encoderOf(codec, topics) }
+  const ledger: Ledger = { db: database.db, topics, encode: encoderOf(codec, topics) }
   const books = new Gateway(sandbox.url, '1000100')
   const fault = async (fault: object) => {
     const answer = await fetch(`${sandbox.url}/_sandbox/faults`, {

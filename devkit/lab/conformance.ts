@@ -14,7 +14,6 @@ import { withWho } from '../../src/cli/decision.ts'
 import { note, print } from '../../src/cli/print.ts'
 import type { Decided } from '../../src/domain/payout/resolve.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
-import { systemIds } from '../../src/platform/ids.ts'
 import { systemClock } from '../../src/platform/running/clock.ts'
 import { openCallbacks } from './conformance/callbacks.ts'
 import { CASES, tryConformance, type Verdict } from './conformance/suite.ts'
@@ -88,7 +87,6 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
         world: options.sandbox ? sandboxWorld(connection.baseUrl, connection.mchId) : null,
         patienceMs: options.patience * 1000,
         clock: systemClock,
-        ids: systemIds,
       })
       const tellAll = (ending = '') =>
         print(json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}${ending}`)

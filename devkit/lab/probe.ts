@@ -12,7 +12,6 @@ import {
 } from '../../src/cli/commands/gateway/outcome.ts'
 import { pathOf } from '../../src/cli/options/path-of.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
-import { systemIds } from '../../src/platform/ids.ts'
 import { systemClock } from '../../src/platform/running/clock.ts'
 import { type ProbeOutcome, probe } from './probe/probe.ts'
 
@@ -39,7 +38,7 @@ export const probeCommand = withAccount(new Command('probe'))
       throw new ExpectedFailure(`${out} already exists: give another --out, or --force`)
     demandFolderOf(out)
     const found = await probe({
-      ...{ baseUrl, tls, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
+      ...{ baseUrl, tls, mchId, key, knownOrder: order ?? null, clock: systemClock },
       pace: () => setTimeout(PACE_MS),
     })
     if (found.kind === 'found') writeFileSync(out, `${JSON.stringify(found.dialect, null, 2)}\n`)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { command } from '../../src/domain/commands/command.fixture.ts'
 import { topicSpecs } from '../../src/messages/topics.ts'
-import { systemIds } from '../../src/platform/ids.ts'
 import { connectAdmin } from '../../src/platform/kafka/admin.ts'
 import { createPublisher } from '../../src/platform/kafka/producer.ts'
 import { silentLogger } from '../../src/platform/log.ts'
@@ -20,7 +20,7 @@ test('a reversal on the results topic is read, and is not a second end of its pa
   const common = { payoutId, merchantId, amount, currency, evidence: 'OPERATOR', version: 4, occurredAt: 1 }
   const values = [
     encode('PayoutResult', { ...common, status: 'PAID' }),
-    encode('PayoutReversed', { ...common, anomalyId: systemIds.uuid(), reason: 'the bank says so' }),
+    encode('PayoutReversed', { ...common, anomalyId: randomUUID(), reason: 'the bank says so' }),
   ]
   const publisher = createPublisher('test', config.kafka, silentLogger)
   t.after(() => publisher.close())

@@ -12,7 +12,6 @@ import { watchServer } from '../../src/ledger/failover-watch.ts'
 import { mixedAnswers } from '../../src/ledger/mixed-answers.ts'
 import type { Topics } from '../../src/messages/topics.ts'
 import type { EarlierLedger } from '../../src/operators/restore/earlier-ledger.ts'
-import type { Ids } from '../../src/platform/ids.ts'
 import type { Logger } from '../../src/platform/log.ts'
 import type { Database, Sql, Transaction } from '../../src/platform/postgres/postgres.ts'
 import type { Codec } from '../../src/platform/registry/codec.ts'
@@ -54,7 +53,7 @@ export type Surroundings = {
   readonly merchants: ReadonlyMap<string, Merchant>
   readonly codec: Codec
   readonly topics: Topics
-  readonly ids: Ids
+  readonly uuid: () => string
   readonly kafka: Kafka
   readonly postgres: Postgres
   readonly away: ReadonlySet<'database' | 'kafka' | 'gateway'>

@@ -82,11 +82,11 @@ export class Process extends Actor {
   }
 
   protected async run(): Promise<void> {
-    const { codec, topics, ids } = this.world
+    const { codec, topics, uuid } = this.world
     const { clock } = this
     const safeguards = this.#safeguards
     const db = safeguards.connectDatabase({ url: '', connections: 1, applicationName: this.name })
-    const ledger: Ledger = { db, topics, ids, encode: encoderOf(codec, topics) }
+    const ledger: Ledger = { db, topics, encode: encoderOf(codec, topics) }
     const log = this.log()
     const each = [...this.merchants.values()].map((merchant) => ({
       merchant,
@@ -118,7 +118,7 @@ export class Process extends Actor {
       log,
     })
     const publisher = safeguards.createPublisher('relay', { brokers: [] } as never, log)
-    const owner = ids.uuid()
+    const owner = uuid()
     const relay = new Relay({
       ping: async () => undefined,
       db,

@@ -51,12 +51,12 @@ export class Recovery extends Actor {
   }
 
   async #recover(): Promise<boolean> {
-    const { codec, topics, ids, kafka } = this.world
+    const { codec, topics, kafka } = this.world
     const { clock } = this
     const merchants = [...this.merchants.values()].filter(({ merchantId }) =>
       this.#merchantIds.includes(merchantId),
     )
-    const here = await onThisServer({ db: this.database(), topics, ids, encode: encoderOf(codec, topics) })
+    const here = await onThisServer({ db: this.database(), topics, encode: encoderOf(codec, topics) })
     const { db } = here
     await fenceForLosses({ ledger: here, log: silentLogger, merchantIds: [...this.merchants.keys()] })
     for (const merchant of merchants) await requireInForce(db, withAccount(merchant), this.world.earlier)

@@ -19,7 +19,6 @@ import { lowerFence } from '../../src/operators/restore/nothing-lost.ts'
 import { publishedBeyond } from '../../src/operators/restore/published-beyond.ts'
 import { retryMessages } from '../../src/operators/retry-messages.ts'
 import { refusedMessages } from '../../src/operators/sql/retry-messages.ts'
-import type { Ids } from '../../src/platform/ids.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
@@ -164,7 +163,7 @@ export class SimulatedWorld {
   /** All commands from upstream. */
   readonly commands: PayoutCommand[] = []
   readonly gateway: Gateway
-  readonly ids: Ids
+  readonly uuid: () => string
   readonly oracle: Oracle
   now: Instant = BEGAN
   /** Events so far, one after the other. */
@@ -213,7 +212,7 @@ export class SimulatedWorld {
         hiddenForMs: isForgetful(rules) ? FORGOTTEN_FOR_MS : HIDDEN_FOR_MS,
       },
     )
-    this.ids = { uuid: () => `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}` }
+    this.uuid = () => `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`
     this.#put = put
     this.oracle = new Oracle(this)
   }
@@ -297,7 +296,6 @@ export class SimulatedWorld {
     return {
       db: this.postgres.db,
       topics: this.topics,
-      ids: this.ids,
       encode: encoderOf(this.codec, this.topics),
     }
   }

@@ -6,7 +6,6 @@ import { withNotedIds } from '../ledger/schema-ids.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import type { Encode } from '../messages/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from '../messages/topics.ts'
-import type { Ids } from '../platform/ids.ts'
 import { createLogger, type Logger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
 import { type Codec, openCodec } from '../platform/registry/codec.ts'
@@ -20,7 +19,6 @@ import type { Lifecycle } from '../platform/running/lifecycle.ts'
 export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
-  ids: Ids,
   {
     connect = connectDatabase,
     log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }),
@@ -40,7 +38,7 @@ export async function openLedger(
     withNotedIds(connectRegistry(config.registry), db, log),
     schemaSubjects(topics),
   )
-  return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
+  return { codec, ledger: { db, topics, encode: encoderOf(codec, topics) } }
 }
 
 /** Encodes what the ledger publishes, each record for its topic. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
@@ -7,7 +8,6 @@ import { mixedAnswers } from '../ledger/mixed-answers.ts'
 import { demandStartable, requireInForce } from '../operators/gateway-settings.ts'
 import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { earlierLedger } from '../operators/restore/earlier-ledger.ts'
-import { systemIds } from '../platform/ids.ts'
 import type { Logger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import type { Codec } from '../platform/registry/codec.ts'
@@ -57,7 +57,7 @@ export async function share(
   const onCommit = (name: CommitName): void => {
     for (const listener of listeners) listener(name)
   }
-  const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
+  const { ledger, codec } = await openLedger(config, lifecycle, {
     connect: (options) =>
       safeguards.connectDatabase({ ...options, lockTimeoutMs: LOCK_TIMEOUT_MS, onCommit }),
     log,
@@ -67,7 +67,7 @@ export async function share(
   const queryPolicies = new Map(
     [...gateways].map(([merchantId, [{ queryPolicy }]]) => [merchantId, queryPolicy]),
   )
-  const processId = systemIds.uuid()
+  const processId = randomUUID()
   return {
     config,
     safeguards,

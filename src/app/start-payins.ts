@@ -9,7 +9,6 @@ import type { CollectDeps, Collector } from '../payins/collect.ts'
 import { payinCallbackEndpoint } from '../payins/outcomes.ts'
 import { payinPoller } from '../payins/poller.ts'
 import type { HttpServer } from '../platform/http.ts'
-import { systemIds } from '../platform/ids.ts'
 import { silentLogger } from '../platform/log.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
@@ -48,7 +47,7 @@ export function collecting({
 
 /** The same for a command that runs beside the processes. The lifecycle owns the ledger and the gateway connections. */
 export async function openCollecting(config: Config, lifecycle: Lifecycle): Promise<CollectDeps> {
-  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const { ledger } = await openLedger(config, lifecycle)
   await proveKeys(ledger.db, keysOf(config))
   const clock = systemClock
   const gateways = await connectGateways(config, ledger, lifecycle, clock, silentLogger, lifecycle.signal)

@@ -15,7 +15,6 @@ import { anomaly, become } from '../domain/payout/transition.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
-import { systemIds } from '../platform/ids.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { Lifecycle } from '../platform/running/lifecycle.ts'
@@ -37,7 +36,7 @@ async function hostileLedger(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; 
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const { ledger } = await openLedger(config, lifecycle)
   const given = {
     accountName: HOSTILE,
     remark: HOSTILE,

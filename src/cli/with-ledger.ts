@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { systemIds } from '../platform/ids.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
 import type { Codec } from '../platform/registry/codec.ts'
 import { Lifecycle } from '../platform/running/lifecycle.ts'
@@ -19,7 +18,7 @@ export async function withLedger<T>(
   const { createLogger } = await import('../platform/log.ts')
   const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }))
   try {
-    const { ledger, codec } = await openLedger(config, lifecycle, systemIds, { connect })
+    const { ledger, codec } = await openLedger(config, lifecycle, { connect })
     return await work(ledger, codec)
   } finally {
     await lifecycle.stop()

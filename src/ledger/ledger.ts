@@ -6,7 +6,6 @@ import { endedUnpaid, type State } from '../domain/payout/states.ts'
 import { json } from '../messages/json.ts'
 import { type Encode, messagesAbout, type OutboxRow } from '../messages/messages.ts'
 import type { Topics } from '../messages/topics.ts'
-import type { Ids } from '../platform/ids.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
 import { shareOf } from '../platform/postgres/shares.ts'
@@ -32,7 +31,6 @@ export type Ledger = {
   db: Database
   topics: Topics
   encode: Encode
-  ids: Ids
 }
 
 /** The same ledger for work that may wait for locks of one merchant's rows (see shareOf). */

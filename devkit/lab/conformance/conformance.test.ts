@@ -9,7 +9,6 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
 import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
 import { signature } from '../../../src/gateway/wire/sign.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
 import { systemClock } from '../../../src/platform/running/clock.ts'
 import { DEFAULTS, type SandboxOptions, startSandbox } from '../../sandbox/sandbox.ts'
 import { openCallbacks } from './callbacks.ts'
@@ -74,7 +73,6 @@ async function settingsOf(t: TestContext, wanted: Wanted): Promise<SubjectSettin
     beneficiary: SANDBOX_BENEFICIARY,
     patienceMs: 10_000,
     clock: systemClock,
-    ids: systemIds,
     ...wanted,
   }
 }

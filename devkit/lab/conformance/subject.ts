@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { parseBaseUrl } from '../../../src/gateway/base-url.ts'
 import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
@@ -7,7 +8,6 @@ import { encode, params } from '../../../src/gateway/wire/request.ts'
 import { signature, verify } from '../../../src/gateway/wire/sign.ts'
 import { readSignedQuery } from '../../../src/gateway/wire/signed-query.ts'
 import { readBody } from '../../../src/gateway/wire/verify-answer.ts'
-import type { Ids } from '../../../src/platform/ids.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
 import type { Callbacks } from './callbacks.ts'
 import { Differs, NotTried } from './demand.ts'
@@ -34,7 +34,6 @@ export type SubjectSettings = {
   /** The longest wait for a callback. */
   patienceMs: number
   clock: Clock
-  ids: Ids
 }
 
 /** Paise: one rupee, the least of every payin and payout. */
@@ -51,7 +50,7 @@ export class Subject {
 
   constructor(settings: SubjectSettings) {
     const { origin, prefix } = parseBaseUrl(settings.baseUrl)
-    const { tls, dialect, clock, ids } = settings
+    const { tls, dialect, clock } = settings
     this.#settings = settings
     this.#prefix = prefix
     this.#transport = createTransport({
@@ -62,7 +61,7 @@ export class Subject {
       clock,
     })
     this.#reqTime = reqTimeIn(dialect.reqTimeZone)
-    this.#run = ids.uuid().replaceAll('-', '').slice(0, 12).toUpperCase()
+    this.#run = randomUUID().replaceAll('-', '').slice(0, 12).toUpperCase()
   }
 
   get dialect(): Dialect {

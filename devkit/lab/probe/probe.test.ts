@@ -8,7 +8,6 @@ import { type TestContext, test } from 'node:test'
 import { createServer } from 'node:tls'
 import { selfSigned } from '../../../src/gateway/testing-certificate.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
 import { systemClock } from '../../../src/platform/running/clock.ts'
 import { type FamilyDialect, KEY, MCH_ID, ORDER, startFamilyServer } from './family.fixture.ts'
 import type { Findings } from './findings.ts'
@@ -31,7 +30,7 @@ const PLAIN: FamilyDialect = {
 
 const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY, tls: TlsFiles = {}) =>
   probe({
-    ...{ baseUrl, tls, mchId: MCH_ID, key, knownOrder, clock: systemClock, ids: systemIds },
+    ...{ baseUrl, tls, mchId: MCH_ID, key, knownOrder, clock: systemClock },
     pace: () => Promise.resolve(),
   })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { balanceParams } from '../../../src/gateway/calls/balance.ts'
 import { payinQueryParams } from '../../../src/gateway/calls/payin-query.ts'
 import { queryParams } from '../../../src/gateway/calls/query.ts'
@@ -7,7 +8,6 @@ import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
 import { reqTimeIn } from '../../../src/gateway/wire/req-time.ts'
 import type { Params } from '../../../src/gateway/wire/request.ts'
 import { readMessage, readSignedAmount } from '../../../src/gateway/wire/values.ts'
-import type { Ids } from '../../../src/platform/ids.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
 import {
   type Conversation,
@@ -49,7 +49,6 @@ type ProbeSettings = {
   /** A payout that the gateway has, by either of its numbers. */
   knownOrder: string | null
   clock: Clock
-  ids: Ids
 }
 
 /**
@@ -70,7 +69,7 @@ export async function probe(
 }
 
 async function interview(ask: Conversation['ask'], settings: ProbeSettings): Promise<ProbeOutcome> {
-  const { mchId, key, knownOrder, clock, ids } = settings
+  const { mchId, key, knownOrder, clock } = settings
   const formatReqTime = reqTimeIn(loadDialect('default').reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
   const balance = (extra: readonly (readonly [string, string])[] = []): Params =>
@@ -84,7 +83,7 @@ async function interview(ask: Conversation['ask'], settings: ProbeSettings): Pro
   const toStranger = await signing.wrongly(endpoint, balance())
 
   const found = knownOrder === null ? null : await findOrder(signing, endpoint, knownOrder, mchId, reqTime)
-  const absentOrder = `PROBE${ids.uuid().replaceAll('-', '').slice(0, 25).toUpperCase()}`
+  const absentOrder = `PROBE${randomUUID().replaceAll('-', '').slice(0, 25).toUpperCase()}`
   const absentBy = { mchOrderNo: absentOrder }
   const payoutQueries = []
   for (const path of PAYOUT_QUERY_PATHS) {

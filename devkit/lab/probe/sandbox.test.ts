@@ -7,7 +7,6 @@ import fc from 'fast-check'
 import { createGatewayClient } from '../../../src/gateway/client.ts'
 import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
 import { ORDER } from '../../../src/gateway/testing.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
 import { systemClock } from '../../../src/platform/running/clock.ts'
 import { startSandbox } from '../../sandbox/sandbox.ts'
 import { probe } from './probe.ts'
@@ -47,7 +46,7 @@ test('whatever the sandbox’s dialect, a probe that knows an order finds all of
       const client = createGatewayClient({ ...ours, dialect: loadDialect('default', spoken), connections: 1 })
       try {
         assert.equal((await client.apply(ORDER, { mayStillSend: () => true })).kind, 'accepted')
-        const known = { tls: {}, knownOrder: ORDER.mchOrderNo, ids: systemIds, pace: () => Promise.resolve() }
+        const known = { tls: {}, knownOrder: ORDER.mchOrderNo, pace: () => Promise.resolve() }
         const outcome = await probe({ ...ours, ...known })
         assert.ok(outcome.kind === 'found', outcome.kind)
         const paths = { ...spoken.paths, payinQuery: '/api/pay/orderquery' }

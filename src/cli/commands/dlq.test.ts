@@ -7,7 +7,6 @@ import { openLedger } from '../../app/ledger.ts'
 import { readConfig } from '../../config/config.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { topicNames } from '../../messages/topics.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { kafka, makeTopic } from '../../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../../platform/kafka/producer.ts'
 import { readTopic } from '../../platform/kafka/read-topic.ts'
@@ -49,7 +48,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  const { ledger, codec } = await openLedger(config, lifecycle)
   await accepted(ledger, config, [command('known')])
   for (const topic of [topics.commands, topics.deadLetters]) await makeTopic(topic)
   const requested = codec.encoder<object>(topics.commands, 'in.payoutd.PayoutRequested')

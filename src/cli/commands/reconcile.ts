@@ -28,7 +28,6 @@ import { agrees, reportOf, standOf } from '../../operators/reconcile/report.ts'
 import type { Reconciliation } from '../../operators/reconcile/sql/reconciliations.ts'
 import { readStatement } from '../../operators/reconcile/statement.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
@@ -171,7 +170,7 @@ async function opened(
     throw new ExpectedFailure('which period? give --from and a later --to, or --resume')
   }
   const period = { merchantId, accountId, from, to }
-  return openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
+  return openReconciliation(period, { db, balance: () => client.balance() })
 }
 
 async function runNamed(id: string, db: Database): Promise<Reconciliation> {

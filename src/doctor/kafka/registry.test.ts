@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { testLedger } from '../../../test/ledger.ts'
 import { withNotedIds } from '../../ledger/schema-ids.ts'
 import { schemaSubjects, topicNames } from '../../messages/topics.ts'
 import { createHttpServer, listen } from '../../platform/http.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { silentLogger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import {
@@ -54,7 +54,7 @@ test('a schema whose id is not the noted one is wrong, with both ids', async (t)
 
 test('schemas that nobody registered are reported missing, and the check registers none', async (t) => {
   const { config, ledger } = await testLedger(t)
-  const prefix = `t${systemIds.uuid()}.`
+  const prefix = `t${randomUUID()}.`
   for (const _ of ['first', 'second']) {
     const [, schemas] = await findings(config.registry, prefix, ledger.db)
     assert.match(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import type { TestDatabase } from '../../../test/database.ts'
 import { durableDatabase } from '../../../test/durable-database.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { examine } from '../examine.ts'
@@ -50,7 +50,7 @@ const statement = (text: string) => sql<object>([text] as unknown as TemplateStr
 
 /** Does `work` as a user who may read and write every table except `payouts`, which this user may only read and update. */
 async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database) => Promise<void>) {
-  const user = `limited_${systemIds.uuid().replaceAll('-', '')}`
+  const user = `limited_${randomUUID().replaceAll('-', '')}`
   await db.run(statement(`create role ${user} login password 'limited'`), {})
   await db.run(
     statement(`grant select, insert, update, delete on all tables in schema public to ${user}`),

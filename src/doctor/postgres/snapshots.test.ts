@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { type HeldSnapshot, heldSnapshots, seesEverySession } from '../../queries/sql/snapshots.ts'
 import { checkSnapshots } from './snapshots.ts'
@@ -45,7 +45,7 @@ const statement = (text: string) => sql<object>([text] as unknown as TemplateStr
 
 test("a role without superuser's rights finds who keeps a snapshot, and reports that it cannot see its age", async (t) => {
   const { db, url } = await freshDatabase(t)
-  const user = `limited_${systemIds.uuid().replaceAll('-', '')}`
+  const user = `limited_${randomUUID().replaceAll('-', '')}`
   await db.run(statement(`create role ${user} login password 'limited'`), {})
   const limited = connectDatabase({
     url: Object.assign(new URL(url), { username: user, password: 'limited' }).href,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { ACCOUNT, accepted, payoutsOf, setBalance, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { connectDatabase, type Database, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
@@ -17,7 +17,7 @@ const statement = (fragment: string) => sql<object>`${{ fragment }}`
 
 /** A new role, with the URL by which it uses the database of `url`. */
 async function newRole(t: TestContext, url: string): Promise<{ role: string; url: string }> {
-  const role = `runner_${systemIds.uuid().replaceAll('-', '')}`
+  const role = `runner_${randomUUID().replaceAll('-', '')}`
   await withSession(url, (session) => session.query(`create role ${role} login password 'runner'`))
   t.after(() => withSession(url, (session) => session.query(`drop owned by ${role}; drop role ${role}`)))
   const theirs = new URL(url)

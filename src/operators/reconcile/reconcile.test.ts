@@ -8,7 +8,6 @@ import type { OrderStatus } from '../../domain/evidence.ts'
 import type { BalanceAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
-import { systemIds } from '../../platform/ids.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { type AskDeps, askAll, findReconciliation, openReconciliation } from './reconcile.ts'
@@ -55,7 +54,7 @@ async function reconciling(t: TestContext) {
     onProgress: () => undefined,
   }
   const open = (at: Partial<typeof period> = {}) =>
-    openReconciliation({ ...period, ...at }, { db, ids: systemIds, balance: () => client.balance() })
+    openReconciliation({ ...period, ...at }, { db, balance: () => client.balance() })
   return {
     ...beside,
     deps,
@@ -513,7 +512,7 @@ for (const [name, paidHours, reportedHours, moved, account, finds] of [
     const runWith = async (amount: bigint) => {
       const balance = async () => ({ kind: 'balance', amount: paise(amount) }) as BalanceAnswer
       const period = { merchantId: 'acme', accountId, from: now - 72 * HOUR, to: now + HOUR }
-      return (await askAll(await openReconciliation(period, { db, ids: systemIds, balance }), deps)).run
+      return (await askAll(await openReconciliation(period, { db, balance }), deps)).run
     }
     await runWith(1_000_000n)
     await db.run(runsEarlier, { minutes: 72 * 60 })
@@ -603,7 +602,7 @@ for (const [when, endsIn] of [
           return { ...(await client.balance()), kind: 'balance', amount } as BalanceAnswer
         }
         const period = { merchantId: 'acme', accountId, from, to }
-        return (await askAll(await openReconciliation(period, { db, ids: systemIds, balance }), deps)).run
+        return (await askAll(await openReconciliation(period, { db, balance }), deps)).run
       }
       const first = await runAt(now - HOUR, now - HOUR / 2, 0)
       const { balance } = await reportOf(await runAt(first.startedAt, now + HOUR, 1), null, db)

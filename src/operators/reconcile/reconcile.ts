@@ -1,10 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { BalanceAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import { payoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { sum } from '../../domain/money.ts'
 import { openPayouts } from '../../ledger/open-payouts.ts'
 import { json } from '../../messages/json.ts'
-import type { Ids } from '../../platform/ids.ts'
 import { every, pages } from '../../platform/postgres/pages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
@@ -63,7 +63,7 @@ export const findReconciliation = async (
 /** Resumes the interrupted run about this period, or opens a new one and asks for the balance of this account. */
 export async function openReconciliation(
   { accountId, ...period }: { merchantId: string; accountId: string; from: Instant; to: Instant },
-  { db, ids, balance }: { db: Database; ids: Ids; balance: () => Promise<BalanceAnswer> },
+  { db, balance }: { db: Database; balance: () => Promise<BalanceAnswer> },
 ): Promise<Reconciliation> {
   const [interrupted] = await db.run(unfinished, period)
   if (interrupted) return interrupted
@@ -77,7 +77,7 @@ export async function openReconciliation(
     ...period,
     accountId,
     startedAt: asking.now,
-    reconciliationId: ids.uuid(),
+    reconciliationId: randomUUID(),
     balance: answer.kind === 'balance' ? answer.amount : null,
     inFlight: sum(open.map(({ attempted }) => attempted)),
   })

@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { Kafka, logLevel, type Transaction } from 'kafkajs'
-import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
 import type { AvroSchema } from '../registry/avro.ts'
 import type { Compatibility, SchemaSubject } from '../registry/registry.ts'
@@ -21,7 +21,7 @@ export const kafka = (): KafkaConnection => ({
   clientId: 'payoutd-test',
 })
 
-export const unique = (name: string): string => `${name}-${systemIds.uuid()}`
+export const unique = (name: string): string => `${name}-${randomUUID()}`
 
 /** A schema as if it came from a file, on a topic of this test alone. */
 export const subjectOf = (

@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto'
 import type { Admin } from 'kafkajs'
-import { systemIds } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import { waitFor } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -20,7 +20,7 @@ export function readTopics(options: {
   log: Logger
 }): { stop(): Promise<void> } {
   const { connection, topics, onRecord, onPosition, log } = options
-  const groupId = `payoutd-reader-${systemIds.uuid()}`
+  const groupId = `payoutd-reader-${randomUUID()}`
   const standings = new Map<string, Standing>()
   const consumption = consumeBatches({
     connection,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -67,7 +67,7 @@ async function intake(t: TestContext) {
     db: ledger.db,
     publisherOf: () => publisher,
     ping: async () => undefined,
-    owner: ledger.ids.uuid(),
+    owner: randomUUID(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
     refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),

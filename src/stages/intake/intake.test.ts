@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -879,7 +880,7 @@ test('every message about a payout carries the traceparent of its command, unles
     db: ledger.db,
     publisherOf: () => publisher,
     ping: async () => undefined,
-    owner: ledger.ids.uuid(),
+    owner: randomUUID(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
     refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),

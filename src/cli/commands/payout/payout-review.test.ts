@@ -14,7 +14,6 @@ import type { Ledger } from '../../../ledger/ledger.ts'
 import { raiseFence } from '../../../ledger/sql/fence.ts'
 import { accept, decided, submit } from '../../../operators/operations.fixture.ts'
 import { takeFenceDown } from '../../../operators/restore/sql/fence.ts'
-import { systemIds } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/log.ts'
 import { Lifecycle } from '../../../platform/running/lifecycle.ts'
 import { payoutd } from '../../cli.fixture.ts'
@@ -31,7 +30,7 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const { ledger } = await openLedger(config, lifecycle)
   await accepted(ledger, config, [command('lost', { metadata: { reference: 'EMP7' } }), command('returned')])
   await decided(ledger, 'lost', submit)
   await decided(ledger, 'lost', (payout, now) =>

@@ -11,7 +11,6 @@ import { command } from '../../../domain/commands/command.fixture.ts'
 import { orderNumber, payoutIdFor } from '../../../domain/identifiers.ts'
 import { become } from '../../../domain/payout/transition.ts'
 import { accept, decided, submit } from '../../../operators/operations.fixture.ts'
-import { systemIds } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/log.ts'
 import { connectDatabase, sql } from '../../../platform/postgres/postgres.ts'
 import { Lifecycle } from '../../../platform/running/lifecycle.ts'
@@ -24,7 +23,7 @@ async function withPayout(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const { ledger } = await openLedger(config, lifecycle)
   await accepted(ledger, config, [command('p-1')])
   await lifecycle.stop()
   return env
@@ -218,7 +217,7 @@ test('payouts are listed by batch and state, and one is found by its reference',
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
-  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const { ledger } = await openLedger(config, lifecycle)
   const fromFile = command(payoutIdFor('acme', 'nov', 'EMP 7/b'), { batchId: 'nov', rowNumber: 8 })
   await accepted(ledger, config, [command('p-1'), fromFile, command('p-2', { batchId: 'nov' })])
   await lifecycle.stop()
