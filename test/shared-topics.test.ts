@@ -5,7 +5,7 @@ import { command } from '../src/domain/commands/command.fixture.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
 import { topicSpecs } from '../src/messages/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
-import { kafka, unique } from '../src/platform/kafka/kafka.fixture.ts'
+import { kafka, lagOf, unique } from '../src/platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
@@ -42,7 +42,7 @@ test('an installation set up beside another one and started later sends nothing 
   const { stop } = await first.start('intake')
   await eventually('the command is taken in', async () => (await payoutsOf(first.ledger)).length === 1)
   await eventually('that is known to Kafka', async () =>
-    (await admin.lag(kafkaGroup, [commands])).some(({ committed }) => committed === 1n),
+    (await lagOf(kafkaGroup, commands)).some(({ committed }) => committed === 1n),
   )
   await stop()
 

@@ -7,7 +7,6 @@ import { recordNothingFound } from '../domain/payin/record-query-answer.ts'
 import { isEnd } from '../domain/payin/states.ts'
 import { anomaly } from '../domain/payin/transition.ts'
 import { nextQueryAt, type QueryPolicy } from '../domain/payout/next-query.ts'
-import type { QueryRecord } from '../domain/payout/record-query-answer.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { mayConclude, settingsInForceOf, sinceMixed } from '../ledger/settings-in-force.ts'
@@ -17,24 +16,14 @@ import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type CallbackOrigin, withAccountsOfKeys } from '../stages/outcomes/accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
 import { outcomeLabel } from '../stages/outcomes/outcome-label.ts'
+import type { QueryContext } from '../stages/outcomes/poller.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 
 /** A report about one payin, or an unknown one, from a callback or a query; times by the database's clock. */
 export type PayinEvidence = PayinKey &
   (
     | (CallbackOrigin & { report: PayinCallback })
-    /**
-     * `queryPolicy`: from the dialect that applies to the answer; `settingsHash`: of the merchant's settings that this comes
-     * from.
-     */
-    | ({
-        source: 'QUERY'
-        accountId: string
-        baseUrl: string
-        queryPolicy: QueryPolicy
-        settingsHash: string
-        answer: PayinQueryAnswer
-      } & QueryRecord)
+    | ({ source: 'QUERY'; answer: PayinQueryAnswer } & QueryContext)
   )
 
 /** What payoutd checks a merchant's evidence against: the merchant number at each of its accounts, and its query policy. */

@@ -14,9 +14,6 @@ export type TopicSpec = {
   configs: Record<string, string>
 }
 
-/** How far a group is behind on one partition, by the offset it committed to Kafka. */
-export type PartitionLag = { topic: string; partition: number; committed: bigint | null; lag: bigint }
-
 export type PartitionRange = OffsetRange & { partition: number }
 
 export type HeldUp = { partition: number; from: bigint; waiting: bigint }
@@ -42,7 +39,6 @@ export interface TopicAdmin {
   heldUp(topic: string): Promise<HeldUp[]>
   /** How long, in ms, a broker lets a transaction stay open; null: the broker does not report it. */
   longestTransactionMs(): Promise<number | null>
-  lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
   /** Identifies one Kafka cluster, whatever its brokers are called. */
   clusterId(): Promise<string>
   close(): Promise<void>
@@ -137,22 +133,6 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       })
       const limit = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
       return limit ? Number(limit.configValue) : null
-    },
-
-    async lag(groupId, topics) {
-      // A new Kafka creates its offsets topic at the first request, and has no coordinator until then.
-      const committed = await oneAtATime(() =>
-        patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] })),
-      )
-      const lags = topics.map(async (topic) => {
-        const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
-        return (await offsetsOf(topic)).map(({ partition, low, high }) => {
-          const offset = BigInt(offsets.find((one) => one.partition === partition)?.offset ?? -1)
-          const from = offset < 0n ? BigInt(low) : offset
-          return { topic, partition, committed: offset < 0n ? null : offset, lag: BigInt(high) - from }
-        })
-      })
-      return (await Promise.all(lags)).flat()
     },
 
     clusterId: async () => (await admin.describeCluster()).clusterId,

@@ -14,6 +14,7 @@ import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { withOffsets } from './false-offsets.fixture.ts'
 import {
   kafka,
+  lagOf,
   makeTopic,
   newTopic,
   openTransaction,
@@ -127,7 +128,7 @@ test('reading begins where the store says, whatever was committed to Kafka', asy
   t.after(() => admin.close())
   const before = consume(t, topic, new Store(), { groupId })
   await eventually('everything committed', async () =>
-    (await admin.lag(groupId, [topic])).every(({ committed, lag }) => committed === 100n && lag === 0n),
+    (await lagOf(groupId, topic)).every(({ committed, lag }) => committed === 100n && lag === 0n),
   )
   await before.stop()
 
@@ -321,7 +322,7 @@ test('while one batch is in hand, what comes for other partitions is handled, an
   const admin = await connectAdmin(kafka(), silentLogger)
   t.after(() => admin.close())
   await eventually('all of it committed', async () =>
-    (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n),
+    (await lagOf(groupId, topic)).every(({ lag }) => lag === 0n),
   )
 })
 
@@ -356,7 +357,7 @@ test('what a member stored after it had lost the partition is committed by the n
   const store = new Store()
   const admin = await connectAdmin(kafka(), silentLogger)
   t.after(() => admin.close())
-  const isCommitted = async () => (await admin.lag(groupId, [topic])).every(({ lag }) => lag === 0n)
+  const isCommitted = async () => (await lagOf(groupId, topic)).every(({ lag }) => lag === 0n)
   const { promise: done, resolve: finish } = Promise.withResolvers<void>()
   let begun = 0
   const first = consume(t, topic, store, {

@@ -47,6 +47,25 @@ export async function makeTopic(
   await admin.close()
 }
 
+/** How far a group is behind on each partition of a topic, by the offset that it committed to Kafka. */
+export async function lagOf(
+  groupId: string,
+  topic: string,
+): Promise<{ committed: bigint | null; lag: bigint }[]> {
+  const ended = new AbortController()
+  const admin = kafkaFor(kafka(), silentLogger, ended.signal).admin()
+  await admin.connect()
+  const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] })
+  const ranges = await admin.fetchTopicOffsets(topic)
+  await admin.disconnect()
+  ended.abort()
+  return ranges.map(({ partition, low, high }) => {
+    const offset = BigInt(committed?.partitions.find((one) => one.partition === partition)?.offset ?? -1)
+    const from = offset < 0n ? BigInt(low) : offset
+    return { committed: offset < 0n ? null : offset, lag: BigInt(high) - from }
+  })
+}
+
 /** Publishes texts under keys; closed when the test ends. */
 export function publisher(t: TestContext) {
   const producer = createPublisher('test', kafka(), silentLogger)

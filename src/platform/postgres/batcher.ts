@@ -42,11 +42,6 @@ export class Batcher<Item, Result> {
     this.#waitMs = options.waitMs
   }
 
-  /** Items not in any batch yet. */
-  get waiting(): number {
-    return this.#waiting.length
-  }
-
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject })

@@ -271,26 +271,23 @@ class Client extends pg.Client {
   }
 }
 
+/** The same database, with every call of it made by `around`. */
+export const through = (db: Database, around: <T>(call: () => Promise<T>) => Promise<T>): Database => ({
+  run: (statement, params) => around(() => db.run(statement, params)),
+  transaction: (name, work) => around(() => db.transaction(name, work)),
+  write: (name, statement, params) => around(() => db.write(name, statement, params)),
+  close: () => db.close(),
+})
+
 /** The same database for callers that may use only so many of its connections at once; further callers wait. */
 export function atMost(connections: number, db: Database): Database {
   const limit = pLimit(connections)
-  return {
-    run: (statement, params) => limit(() => db.run(statement, params)),
-    transaction: (name, work) => limit(() => db.transaction(name, work)),
-    write: (name, statement, params) => limit(() => db.write(name, statement, params)),
-    close: () => db.close(),
-  }
+  return through(db, (call) => limit(call))
 }
 
 /** The same database for a caller that runs many statements: each that ends, in whatever way, is a sign of life. */
-export function signing(sign: () => void, db: Database): Database {
-  return {
-    run: (statement, params) => db.run(statement, params).finally(sign),
-    transaction: (name, work) => db.transaction(name, work).finally(sign),
-    write: (name, statement, params) => db.write(name, statement, params).finally(sign),
-    close: () => db.close(),
-  }
-}
+export const signing = (sign: () => void, db: Database): Database =>
+  through(db, (call) => call().finally(sign))
 
 /** A session of its own, outside any pool, closed when `work` ends. */
 export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { type Database, isLocked } from './postgres.ts'
+import { type Database, isLocked, through } from './postgres.ts'
 
 /** Of 8 connections, by default. */
 const MOST = 3
@@ -32,10 +32,5 @@ function limited(db: Database): Database {
         throw error
       }
     })
-  return {
-    run: (statement, params) => within(() => db.run(statement, params)),
-    transaction: (name, work) => within(() => db.transaction(name, work)),
-    write: (name, statement, params) => within(() => db.write(name, statement, params)),
-    close: () => db.close(),
-  }
+  return through(db, within)
 }

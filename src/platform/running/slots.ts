@@ -5,21 +5,11 @@ import type { Logger } from '../log.ts'
 export class Slots {
   readonly #limit: ReturnType<typeof pLimit>
   readonly #running = new Set<Promise<void>>()
-  readonly #size: number
   readonly #log: Logger
 
   constructor(size: number, log: Logger) {
-    this.#size = size
     this.#limit = pLimit(size)
     this.#log = log
-  }
-
-  get free(): number {
-    return this.#size - this.#running.size
-  }
-
-  get taken(): number {
-    return this.#running.size
   }
 
   run(task: () => Promise<void>): void {

@@ -6,7 +6,6 @@ import { mayShowOrder, reportedThere, withWhatItSays } from '../../domain/payout
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
 import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
 import { isOfPayment } from '../../domain/payout/several-orders.ts'
 import { isEnd } from '../../domain/payout/states.ts'
@@ -24,27 +23,14 @@ import { cutText } from '../../text/text.ts'
 import { type CallbackOrigin, withAccountsOfKeys } from './accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
+import type { QueryContext } from './poller.ts'
 import { accountsOfAttempts } from './sql/attempts.ts'
 
 /** What a callback or a query reported about one order of one merchant; times by the database's clock. */
 export type PayoutEvidence = {
   merchantId: string
   mchOrderNo: string
-} & (
-  | (CallbackOrigin & { report: OrderReport })
-  /**
-   * `accountId`, `baseUrl`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
-   * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
-   */
-  | ({
-      source: 'QUERY'
-      answer: QueryAnswer
-      accountId: string
-      baseUrl: string
-      queryPolicy: QueryPolicy
-      settingsHash: string
-    } & QueryRecord)
-)
+} & ((CallbackOrigin & { report: OrderReport }) | ({ source: 'QUERY'; answer: QueryAnswer } & QueryContext))
 
 export type OutcomesDeps = {
   ledger: Ledger

@@ -1,5 +1,6 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import type { QueryRecord } from '../../domain/payout/record-query-answer.ts'
 import { accountWith } from '../../gateway/accounts.ts'
 import { MOST_ASKED, type PresenceCheck } from '../../gateway/presence-check.ts'
 import { LostCallbacks, type QueryOutcome } from '../../ledger/callbacks/lost-callbacks.ts'
@@ -77,15 +78,15 @@ export type Polled<Key, Item, Decision, Answer, Evidence> = {
 /** An order to ask about. `orderNo` null: it has no number yet. */
 export type Queried = { merchantId: string; payoutId: string | null; orderNo: string | null }
 
-/** Which account answered, when payoutd asked, and what the answer counts for. */
-export type QueryContext = {
+/**
+ * `accountId`, `baseUrl`: the account whose gateway payoutd asked; `queryPolicy`: of its dialect, by which payoutd decides about the
+ * answer; `settingsHash`: of the merchant's settings used. The answer counts only while those are in force.
+ */
+export type QueryContext = QueryRecord & {
   accountId: string
   baseUrl: string
   queryPolicy: QueryPolicy
   settingsHash: string
-  askedAt: Instant
-  /** Whether the presence check found the known orders. Null: the account never confirmed any. */
-  presence: boolean | null
 }
 
 type Nothing = { nothing: true }
