@@ -1,5 +1,4 @@
-import type { PayoutCommand } from '../domain/commands/command.ts'
-import type { Instant } from '../domain/instant.ts'
+import type { BatchDeclaration, PayoutCommand } from '../domain/commands/command.ts'
 import type { PartitionEnd } from '../ledger/intake-backlog.ts'
 import { schemaSubjects, type Topics } from '../messages/topics.ts'
 import { connectAdmin, type TopicAdmin } from '../platform/kafka/admin.ts'
@@ -11,21 +10,10 @@ import { openCodec } from '../platform/registry/codec.ts'
 import { connectRegistry, type RegistryConnection } from '../platform/registry/registry.ts'
 import type { Destination } from './checkpoint.ts'
 
-/** The declaration of a batch, which precedes its rows; amounts in paise. */
-export type BatchDeclared = {
-  merchantId: string
-  batchId: string
-  rows: number
-  amount: bigint
-  refused: number
-  fileHash: string
-  declaredAt: Instant
-}
-
 /** Where an ingest publishes to. */
 export interface CommandsTopic {
   readonly destination: Destination
-  encodeDeclared(declared: BatchDeclared): Buffer
+  encodeDeclared(declared: BatchDeclaration): Buffer
   encodeRequested(command: PayoutCommand): Buffer
   /** The topic's current id: see Destination. */
   topicId(): Promise<string | null>

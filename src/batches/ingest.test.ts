@@ -3,7 +3,7 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { PayoutCommand } from '../domain/commands/command.ts'
+import type { BatchDeclaration, PayoutCommand } from '../domain/commands/command.ts'
 import { paise } from '../domain/money.ts'
 import { schemaSubjects, topicNames } from '../messages/topics.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
@@ -13,7 +13,7 @@ import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { registerSchemas } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
-import { type BatchDeclared, type CommandsTopic, openCommandsTopic } from './commands-topic.ts'
+import { type CommandsTopic, openCommandsTopic } from './commands-topic.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
 import type { Compared, Overlap, OverlapComparison } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
@@ -31,14 +31,14 @@ const rows = (from: number, to: number) => Array.from({ length: to - from + 1 },
 class Kept implements CommandsTopic {
   readonly destination = { clusterId: 'one', topic: 'commands', topicId: 'first' as string | null }
   topicId: CommandsTopic['topicId'] = async () => this.destination.topicId
-  readonly declared: BatchDeclared[] = []
+  readonly declared: BatchDeclaration[] = []
   readonly commands: PayoutCommand[] = []
   readonly records: OutgoingRecord[] = []
   opened = 0
   onPublish: () => void | Promise<void> = () => undefined
   readonly #pending = new Map<Buffer, () => void>()
 
-  encodeDeclared(declared: BatchDeclared): Buffer {
+  encodeDeclared(declared: BatchDeclaration): Buffer {
     return this.#encode(() => this.declared.push(declared))
   }
   encodeRequested(command: PayoutCommand): Buffer {

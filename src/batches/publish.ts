@@ -1,10 +1,10 @@
-import type { PayoutCommand } from '../domain/commands/command.ts'
+import type { BatchDeclaration, PayoutCommand } from '../domain/commands/command.ts'
 import { eventId, payoutKey } from '../domain/identifiers.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import type { Summary } from './check-file.ts'
 import type { Checkpoint, IngestProgress } from './checkpoint.ts'
-import type { BatchDeclared, CommandsTopic } from './commands-topic.ts'
+import type { CommandsTopic } from './commands-topic.ts'
 import type { ListFile } from './list-file.ts'
 import { PayableDigest, ROWS_AT_ONCE } from './payable-digest.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
@@ -77,7 +77,7 @@ async function declare({
   commandsTopic,
 }: Publication): Promise<void> {
   const { merchantId, batchId } = payroll.batch
-  const declared: BatchDeclared = {
+  const declared: BatchDeclaration = {
     merchantId,
     batchId,
     rows: summary.payable.rows,

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { mixUp } from '../../test/mixed-answers.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import { paise } from '../domain/money.ts'
 import { become } from '../domain/payout/transition.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
@@ -60,8 +61,8 @@ test('a pause, an open circuit and payouts in review cause warnings; that of the
   await ledger.db.run(saveCircuit, {
     merchantId: 'bolt',
     available: null,
-    claimedTotal: 0n,
-    feeEstimate: 0n,
+    claimedTotal: paise(0n),
+    feeEstimate: paise(0n),
     feeShare: null,
     warmUp: 0,
     consecutiveFailures: 0,
@@ -127,7 +128,7 @@ test('payouts that could be sent, and messages that wait to be published, are wr
 })
 
 test('payouts are good that go on between two looks', () => {
-  const look = { merchantId: 'acme', claimedTotal: 100n, nextPayoutId: 'p1', waiting: 5 }
+  const look = { merchantId: 'acme', claimedTotal: paise(100n), nextPayoutId: 'p1', waiting: 5 }
   assert.equal(checkSending({ before: [look], after: [look] }).state, 'wrong')
   assert.equal(checkSending({ before: [look], after: [{ ...look, claimedTotal: 200n }] }).state, 'good')
   assert.equal(checkSending({ before: [look], after: [{ ...look, nextPayoutId: 'p2' }] }).state, 'good')

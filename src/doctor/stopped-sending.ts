@@ -85,14 +85,13 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
 ]
 
 const LOOK_AGAIN_MS = 2_000
-const NEVER = new AbortController().signal
 
 type TwoLooks<Row> = { before: Row[]; after: Row[] }
 
 async function lookTwice<Row>(look: () => Promise<Row[]>): Promise<TwoLooks<Row>> {
   const before = await look()
   if (before.length === 0) return { before, after: [] }
-  await pause(LOOK_AGAIN_MS, NEVER)
+  await pause(LOOK_AGAIN_MS)
   return { before, after: await look() }
 }
 

@@ -12,8 +12,6 @@ import { raiseFence } from '../ledger/sql/fence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
-import { openByAccount } from '../queries/open-by-account.ts'
-import type { OpenAt } from '../queries/sql/accounts.ts'
 import type { EarlierLedger } from './restore/earlier-ledger.ts'
 import {
   beginFees,
@@ -384,7 +382,3 @@ export async function countWithdrawn(
 /** Which accounts of these, former ones too, others have now as well, in force or in the settings: a sentence for each. */
 export const sharedTexts = (db: Database, configured: readonly WithFormer[]): Promise<string[]> =>
   commonTexts(db, configured, configured, 'is also')
-
-/** How much of a merchant is open at each account. */
-export const openAccounts = (db: Database, merchantId: string): Promise<OpenAt[]> =>
-  openByAccount(db, merchantId)

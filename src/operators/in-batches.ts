@@ -1,15 +1,15 @@
-/** Payouts per transaction. */
+/** Payouts, or messages, per transaction. With the largest messages, a statement for this many takes some seconds. */
 const AT_ONCE = 500
 
-/** Calls `work` for one part of the payouts after another, each payout once. Resolves to all results in their order. */
-export async function inBatches<Outcome>(
-  payoutIds: readonly string[],
-  work: (part: string[]) => Promise<Outcome[]>,
+/** Calls `work` for one part of the items after another, each item once. Resolves to all results in their order. */
+export async function inBatches<Item, Outcome>(
+  items: readonly Item[],
+  work: (part: Item[]) => Promise<Outcome[]>,
 ): Promise<Outcome[]> {
-  const ids = [...new Set(payoutIds)]
+  const unique = [...new Set(items)]
   const outcomes: Outcome[] = []
-  for (let from = 0; from < ids.length; from += AT_ONCE) {
-    outcomes.push(...(await work(ids.slice(from, from + AT_ONCE))))
+  for (let from = 0; from < unique.length; from += AT_ONCE) {
+    outcomes.push(...(await work(unique.slice(from, from + AT_ONCE))))
   }
   return outcomes
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
+import { eachPayout } from './each-payout.ts'
 import { Pace } from './reconcile/pace.ts'
 
 /** The result of one query. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
@@ -35,15 +36,15 @@ export async function queryEach(asking: EachQuery): Promise<Ending> {
   const pace = new Pace(asking.ratePerSecond, asking.clock)
   let silence = 0
   for (let pass = 1; ; pass++) {
-    const waiting = each(asking)
+    const waiting = eachPayout((after) => asking.waiting(after, PAGE))
     let unanswered = 0
     const worker = async () => {
       for (;;) {
         await pace.turn(signal)
         if (signal.aborted || silence >= SILENCE) return
-        const { value: payoutId, done } = await waiting.next()
-        if (done) return
-        const result = await ask(payoutId)
+        const next = await waiting.next()
+        if (next.done) return
+        const result = await ask(next.value.payoutId)
         silence = result === 'silent' ? silence + 1 : 0
         if (result !== 'answered') unanswered++
       }
@@ -53,15 +54,5 @@ export async function queryEach(asking: EachQuery): Promise<Ending> {
     if (silence >= SILENCE) return 'silent'
     if (unanswered === 0 || pass === passes) return 'all-asked'
     await pause(betweenMs, signal)
-  }
-}
-
-async function* each({ waiting }: EachQuery): AsyncGenerator<string, undefined> {
-  for (let after = ''; ; ) {
-    const page = await waiting(after, PAGE)
-    for (const { payoutId } of page) yield payoutId
-    const last = page.at(-1)
-    if (!last) return undefined
-    after = last.payoutId
   }
 }

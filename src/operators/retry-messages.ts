@@ -2,10 +2,8 @@ import type { Decided } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { PAGE } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
+import { inBatches } from './in-batches.ts'
 import { putBack, refusedBehind } from './sql/retry-messages.ts'
-
-/** With the largest messages, a statement for this many takes some seconds. */
-const AT_ONCE = 500
 
 /** The positions of all messages that Kafka refused, the oldest first. */
 export async function allRefused(db: Database): Promise<bigint[]> {
@@ -21,17 +19,10 @@ export async function allRefused(db: Database): Promise<bigint[]> {
  * Makes the relay publish refused messages again, a page at a time, and records who asked for each page. Returns the positions of
  * those that existed.
  */
-export async function retryMessages(
+export const retryMessages = (
   db: Database,
   { positions, by, reason }: Decided & { positions: readonly bigint[] },
-): Promise<bigint[]> {
-  const done: bigint[] = []
-  for (let from = 0; from < positions.length; from += AT_ONCE) {
-    const some = positions.slice(from, from + AT_ONCE)
-    done.push(...(await retrySome(db, { positions: some, by, reason })))
-  }
-  return done
-}
+): Promise<bigint[]> => inBatches(positions, (some) => retrySome(db, { positions: some, by, reason }))
 
 function retrySome(
   db: Database,

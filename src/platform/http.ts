@@ -23,24 +23,21 @@ const KEPT_ALIVE_MS = 72_000
 const KEPT_ALIVE_BRIEFLY_MS = 5_000
 
 /**
- * An HTTP server with limits for a hostile network: one request of a connection at a time (`HttpConnection`), bodies up to `bodyLimit` bytes, 10 s for a whole
+ * An HTTP server with limits for a hostile network: one request of a connection at a time (`HttpConnection`), bodies up to 64 kB, 10 s for a whole
  * request to arrive, counted for the first one from the connection on, and 5 s for what is under way when it closes.
  * Connections beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything
  * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, with any
  * answer while more than half of them are open, and else some seconds after it. It does not listen yet.
  */
-export function createHttpServer(
-  options: { bodyLimit?: number; maxParamLength?: number; mostConnections?: number } = {},
-): FastifyInstance {
-  const { mostConnections } = options
+export function createHttpServer({ mostConnections }: { mostConnections?: number } = {}): FastifyInstance {
   const server = fastify({
     logger: false,
-    bodyLimit: options.bodyLimit ?? 64 * 1024,
+    bodyLimit: 64 * 1024,
     http: { connectionsCheckingInterval: CHECKED_EVERY_MS },
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: mostConnections === undefined ? KEPT_ALIVE_MS : KEPT_ALIVE_BRIEFLY_MS,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
+    routerOptions: { maxParamLength: 256 },
   })
   // Fastify sets the time for a request once the server is made, and Node has put its own for a head above that by then.
   server.server.headersTimeout = REQUEST_MS

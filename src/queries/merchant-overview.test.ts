@@ -133,8 +133,8 @@ test('the overview shows everything that keeps a merchant from sending, and unti
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
-    claimedTotal: 0n,
-    feeEstimate: 500n,
+    claimedTotal: paise(0n),
+    feeEstimate: paise(500n),
     feeShare: null,
     warmUp: 3,
     consecutiveFailures: 0,
@@ -180,8 +180,8 @@ test('a circuit whose time is over is shown as long as something waits to be sen
   await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
-    claimedTotal: 0n,
-    feeEstimate: 0n,
+    claimedTotal: paise(0n),
+    feeEstimate: paise(0n),
     feeShare: null,
     warmUp: WARM,
     consecutiveFailures: 0,
@@ -211,8 +211,8 @@ test('a gateway that has refused everything in a canary is told to people, and w
       ...{
         merchantId: 'acme',
         available: null,
-        claimedTotal: 0n,
-        feeEstimate: 0n,
+        claimedTotal: paise(0n),
+        feeEstimate: paise(0n),
         feeShare: null,
         warmUp: 0,
         refusals,

@@ -8,7 +8,6 @@ import {
   type Adopted,
   adoptSettings,
   countWithdrawn,
-  openAccounts,
   previewAdopt,
 } from '../../operators/gateway-settings.ts'
 import {
@@ -22,6 +21,7 @@ import {
 import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
+import { openByAccount } from '../../queries/open-by-account.ts'
 import { leftOf, WARM } from '../../stages/dispatch/merchant-gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
@@ -157,7 +157,7 @@ account, payoutd would not learn of it.`,
     const configured = withAccount(merchant)
     const known = accountIdsOf(config.merchants).get(merchantId) ?? []
     const reportOf = async (db: Database, adopted: Adopted): Promise<DecisionResult> => {
-      const open = await openAccounts(db, merchantId)
+      const open = await openByAccount(db, merchantId)
       const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
       return {
         text: adoptedText(merchantId, inLines(adopted), open, known, withdrawn),

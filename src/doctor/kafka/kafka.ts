@@ -17,7 +17,6 @@ export type KafkaToCheck = {
 }
 
 const LOOK_AGAIN_MS = 2_000
-const NEVER = new AbortController().signal
 
 export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix }: KafkaToCheck): Check[] {
   let connection: Promise<TopicAdmin> | undefined
@@ -66,7 +65,7 @@ export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix
         const longestMs = await (await admin()).longestTransactionMs()
         const first = await heldUp()
         if (first.length === 0) return checkTransactions([], [], longestMs)
-        await pause(LOOK_AGAIN_MS, NEVER)
+        await pause(LOOK_AGAIN_MS)
         return checkTransactions(first, await heldUp(), longestMs)
       },
     },
@@ -76,11 +75,11 @@ export function kafkaChecks({ connect, address, specs, commands, db, topicPrefix
       run: async () => {
         const first = await look()
         if (first.every(({ waiting }) => waiting === 0n)) return checkWaiting(first, first, commands)
-        await pause(LOOK_AGAIN_MS, NEVER)
+        await pause(LOOK_AGAIN_MS)
         const found = checkWaiting(first, await look(), commands)
         if (found.state === 'good') return found
         // Under load a partition may have to wait for its turn.
-        await pause(LOOK_AGAIN_MS, NEVER)
+        await pause(LOOK_AGAIN_MS)
         return checkWaiting(first, await look(), commands)
       },
     },

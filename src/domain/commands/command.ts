@@ -28,5 +28,16 @@ export type PayoutCommand = {
   metadata: Record<string, string>
 }
 
+/** What precedes the rows of a payroll file: its totals, without its refused rows, and how many those are. */
+export type BatchDeclaration = {
+  merchantId: string
+  batchId: string
+  rows: number
+  amount: Paise
+  refused: number
+  fileHash: string
+  declaredAt: Instant
+}
+
 /** The limits a merchant sets on single payouts; null where it sets none. */
 export type AmountLimits = { minAmount: Paise | null; maxAmount: Paise | null }

@@ -86,7 +86,6 @@ async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }:
 /** Longer than payoutd itself waits for a lock, and shorter than a transaction may last. */
 const LOOK_FOR_MS = 4_000
 const LOOK_EVERY_MS = 5
-const NEVER = new AbortController().signal
 
 /**
  * All other code locks merchants before payouts, so Postgres could abort a transaction that waits here, to end a deadlock: the
@@ -96,7 +95,7 @@ async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<v
   for (let left = LOOK_FOR_MS / LOOK_EVERY_MS; left > 0; left--) {
     const [merchant] = await tx.run(lockIfFree, { merchantId })
     if (merchant?.isFree !== false) return
-    await pause(LOOK_EVERY_MS, NEVER)
+    await pause(LOOK_EVERY_MS)
   }
 }
 

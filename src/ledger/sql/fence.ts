@@ -14,6 +14,12 @@ export type Fence = {
   round: number
 }
 
+/** The columns of a Fence. */
+export const fenceColumns: Fragment = {
+  fragment: `merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
+    recovering_one_step as one_step, recovery_round as round`,
+}
+
 /**
  * Waits for a claim under way; every later claim sees the fence. Leaves a standing fence as it is; a new fence begins a new
  * round. The row may be the merchant's first: dispatch finds its empty settings hash different from its own, and begins as ever.
@@ -29,8 +35,7 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
       recovering_one_step = m.recovering_one_step and m.recovering_since is not null,
       recovery_began = case when m.recovering_since is not null then m.recovery_began end,
       recovery_round = m.recovery_round + case when m.recovering_since is null then 1 else 0 end
-  returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovering_one_step as one_step, recovery_round as round`
+  returning ${fenceColumns}`
 
 /** Run it with the evidence: from the commit on, no claim takes anything until every merchant is fenced. */
 export const noteLoss = sql<{ reason: string }>`insert into proven_losses (reason) values (${'reason'})`

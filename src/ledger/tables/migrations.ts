@@ -5,9 +5,6 @@ import { fileURLToPath } from 'node:url'
 /** Where this version's migrations are. */
 export const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 
-/** One migration file. `statements`: each is sent in a round trip of its own. */
-export type MigrationFile = { name: string; statements: string[]; inTransaction: boolean }
-
 /** A large table's index is created concurrently, so that no write waits for it; Postgres allows that in no transaction. */
 const NO_TRANSACTION = /^-- No transaction$/m
 
@@ -20,9 +17,10 @@ const OURS = new Set(await ourMigrations())
 /** Whether this version has a migration. An older payoutd may do harm on tables that a newer one has changed. */
 export const knows = (migration: string): boolean => OURS.has(migration)
 
-export async function readMigration(file: string): Promise<MigrationFile> {
+/** `statements`: each is sent in a round trip of its own. */
+export async function readMigration(file: string): Promise<{ statements: string[]; inTransaction: boolean }> {
   const text = await readFile(file, 'utf8')
   const inTransaction = !NO_TRANSACTION.test(text)
   const statements = inTransaction ? [text] : text.split(/;$/m).filter((each) => /^[a-z]/m.test(each))
-  return { name: path.basename(file, '.sql'), statements, inTransaction }
+  return { statements, inTransaction }
 }

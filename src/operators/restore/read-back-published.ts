@@ -18,6 +18,7 @@ import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
+import { eachPayout } from '../each-payout.ts'
 import { ownStory, Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
@@ -113,15 +114,8 @@ export async function readBackPublished(merchantIds: readonly string[], deps: Re
 
 const PAGE = 10_000
 
-async function* openOf(merchantId: string, { db }: Ledger) {
-  for (let after = ''; ; ) {
-    const page = await db.run(openVersions, { merchantId, after, limit: PAGE })
-    yield* page
-    const last = page.at(-1)
-    if (!last) return
-    after = last.payoutId
-  }
-}
+const openOf = (merchantId: string, { db }: Ledger) =>
+  eachPayout((after) => db.run(openVersions, { merchantId, after, limit: PAGE }))
 
 export function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
   const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as PublishedRecord

@@ -1,6 +1,7 @@
 import type { Decision } from '../../domain/payout/payout.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { readBack } from '../../ledger/read-back.ts'
+import { eachPayout } from '../each-payout.ts'
 import { publishedOnly } from './sql/without-command.ts'
 
 const PAGE = 10_000
@@ -14,18 +15,13 @@ export const MOST_NAMED = 100
 export async function reportWithoutCommand(merchantId: string, ledger: Ledger): Promise<number> {
   const named: Decision[] = []
   let count = 0
-  for (let after = ''; ; ) {
-    const page = await ledger.db.run(publishedOnly, { merchantId, after, limit: PAGE })
-    for (const { payoutId, orderNo, state, version, ended } of page) {
-      if (ended) continue
-      count++
-      if (named.length >= MOST_NAMED) continue
-      const detail = `it was published as ${state} (version ${version}), the ledger lost it, and ${NOBODY_ASKS}`
-      named.push(gone(merchantId, payoutId, orderNo, detail))
-    }
-    const last = page.at(-1)
-    if (!last) break
-    after = last.payoutId
+  const published = eachPayout((after) => ledger.db.run(publishedOnly, { merchantId, after, limit: PAGE }))
+  for await (const { payoutId, orderNo, state, version, ended } of published) {
+    if (ended) continue
+    count++
+    if (named.length >= MOST_NAMED) continue
+    const detail = `it was published as ${state} (version ${version}), the ledger lost it, and ${NOBODY_ASKS}`
+    named.push(gone(merchantId, payoutId, orderNo, detail))
   }
   const others = count - named.length
   if (others > 0) {

@@ -70,13 +70,12 @@ export async function readTopic(options: ReadOptions): Promise<void> {
 /** Longer than a program that works keeps a transaction open. */
 const TRANSACTION_ENDS_WITHIN_MS = 5_000
 const LOOK_EVERY_MS = 250
-const NEVER = new AbortController().signal
 
 /**
  * By partition, the offset after its last; empty ones are left out. Waits for the end of transactions that are open, but not of
  * those that begin meanwhile.
  */
-async function endsOf({ connection, topic, signal = NEVER, log }: ReadOptions): Promise<Map<number, bigint>> {
+async function endsOf({ connection, topic, signal, log }: ReadOptions): Promise<Map<number, bigint>> {
   const admin = await connectAdmin(connection, log)
   try {
     const whole = await admin.ranges(topic, 'uncommitted')
@@ -89,7 +88,7 @@ async function endsOf({ connection, topic, signal = NEVER, log }: ReadOptions): 
         )
       if (waitedMs >= TRANSACTION_ENDS_WITHIN_MS) throw new OpenTransaction(topic, held)
       await pause(LOOK_EVERY_MS, signal)
-      signal.throwIfAborted()
+      signal?.throwIfAborted()
     }
   } finally {
     await admin.close()

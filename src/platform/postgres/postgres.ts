@@ -354,7 +354,6 @@ async function run<Params, Row>(
 }
 
 const TRY_AGAIN = new Set(['40P01', '40001'])
-const NEVER = new AbortController().signal
 
 async function inTransaction<T>(
   pool: pg.Pool,
@@ -391,7 +390,7 @@ async function inTransaction<T>(
       client.off('error', onLoss)
       client.release(broken)
     }
-    await pause(2 ** attempt, NEVER)
+    await pause(2 ** attempt)
   }
 }
 

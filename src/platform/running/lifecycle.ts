@@ -162,9 +162,9 @@ export async function waitFor(work: Promise<unknown>, mostMs: number): Promise<v
 }
 
 /** Waits `ms`, or less if the signal is aborted. Never rejects. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
+    if (!signal?.aborted) throw error
   })
 }

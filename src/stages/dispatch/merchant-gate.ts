@@ -31,7 +31,6 @@ export type PaceLimits = {
 /** What a claim may take now, and why not more. */
 export type Gate = {
   room: number
-  spendable: Paise
   askBalance: boolean
   closed:
     | 'locked'
@@ -60,7 +59,6 @@ const warmUpLimit = (good: number): number => (good === 0 ? 1 : good < WARM ? 8 
 
 export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
   room: 0,
-  spendable: paise(0),
   askBalance,
   closed: why,
 })
@@ -89,7 +87,6 @@ export function gate(
   const room = Math.max(0, Math.min(patience, rate))
   return {
     room,
-    spendable: spendable(funds),
     askBalance: stale,
     closed: room > 0 ? null : slots <= 0 ? 'in-flight' : 'rate',
   }

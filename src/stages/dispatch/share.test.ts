@@ -50,7 +50,7 @@ function beside(others = 60) {
     return {
       wave,
       aside: [],
-      gate: { ...closed(null), room: atMost, spendable: paise(1) },
+      gate: { ...closed(null), room: atMost },
       funds,
       shortOf: null,
     }

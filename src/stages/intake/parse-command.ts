@@ -1,11 +1,11 @@
-import type { AmountLimits, PayoutCommand } from '../../domain/commands/command.ts'
+import type { AmountLimits, BatchDeclaration, PayoutCommand } from '../../domain/commands/command.ts'
 import type { PayPeriod } from '../../domain/commands/pay-period.ts'
 import { boundedCommand, isIdentifier, isOfThisCentury, validate } from '../../domain/commands/validate.ts'
 import type { Fault } from '../../domain/fault.ts'
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import { MOST } from '../../domain/limits.ts'
 import { type Scrubbed, words } from '../../domain/mask.ts'
-import { type Paise, paise } from '../../domain/money.ts'
+import { paise } from '../../domain/money.ts'
 
 import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -23,16 +23,6 @@ export type MerchantTerms = {
   holdChangedBeneficiaries: boolean
 }
 export type Terms = ReadonlyMap<string, MerchantTerms>
-
-export type BatchDeclaration = {
-  merchantId: string
-  batchId: string
-  rows: number
-  amount: Paise
-  refused: number
-  fileHash: string
-  declaredAt: number
-}
 
 export type PayoutRequest = {
   command: PayoutCommand

@@ -2,13 +2,14 @@ import type { Fault } from '../../domain/fault.ts'
 import { fileMark, type PayoutKey } from '../../domain/identifiers.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { keyOf, lockPayouts } from '../../ledger/ledger.ts'
-import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
+import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
 import { storeCancels } from './early-cancels.ts'
 import type { OwnFiles } from './holds.ts'
 import type { IntakeDeps } from './intake.ts'
 import { inParts, inSets, type Letter, type Part } from './letter-parts.ts'
 import { type CancelRequest, merchantOf, type PayoutRequest, parseCommand } from './parse-command.ts'
 import { type BatchFile, ownersOf } from './sql/holds.ts'
+import { backToMark, markApart } from './sql/waiting.ts'
 import { storeCommands } from './store-commands.ts'
 import { takeTurn } from './take-turn.ts'
 
@@ -55,9 +56,6 @@ function ownTried(letters: readonly Letter[]): OwnFiles {
   }
 }
 
-const mark = sql<object>`savepoint tried`
-const backToMark = sql<object>`rollback to savepoint tried`
-
 /**
  * What intake would do with these values if they came now, in this order. It stores each as intake does, part by part, and rolls
  * every part back. What is about the same payout, bank account or beneficiary is in one part, up to PART of it: only there values
@@ -83,10 +81,7 @@ export async function previewReplay(
 async function tryPart(part: Part, deps: TryDeps): Promise<Map<Letter, Expected>> {
   try {
     return await deps.ledger.db.transaction('preview of commands', async (tx) => {
-      await takeTurn(
-        tx,
-        part.flat(2).map(({ parsed }) => merchantOf({ parsed })),
-      )
+      await takeTurn(tx, part.flat(2).map(merchantOf))
       const expected = new Map<Letter, Expected>()
       for (const set of inSets(part))
         for (const [i, each] of (await trySet(tx, set, deps)).entries()) expected.set(set[i] as Letter, each)
@@ -100,7 +95,7 @@ async function tryPart(part: Part, deps: TryDeps): Promise<Map<Letter, Expected>
 
 /** If the database refuses something of a set, tries halves of it down to the single letter. */
 async function trySet(tx: Transaction, some: readonly Letter[], deps: TryDeps): Promise<Expected[]> {
-  await tx.run(mark, {})
+  await tx.run(markApart, {})
   try {
     return await tryOut(tx, some, deps)
   } catch (error) {

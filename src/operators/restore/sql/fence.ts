@@ -1,11 +1,9 @@
 import type { Instant } from '../../../domain/instant.ts'
-import type { Fence } from '../../../ledger/sql/fence.ts'
+import { type Fence, fenceColumns } from '../../../ledger/sql/fence.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 export const fenceOf = sql<{ merchantId: string }, Fence>`
-  select merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovering_one_step as one_step, recovery_round as round
-  from merchants where merchant_id = ${'merchantId'} and recovering_since is not null`
+  select ${fenceColumns} from merchants where merchant_id = ${'merchantId'} and recovering_since is not null`
 
 /** The merchants of the ledger except these. */
 export const merchantsBeside = sql<{ merchantIds: string[] }, { merchantId: string }>`
@@ -24,8 +22,7 @@ export const beginRecovery = sql<{ merchantId: string; settings: string | null }
       recovery_round = recovery_round + case when recovery_settings <> ${'settings'} then 1 else 0 end,
       recovery_settings = coalesce(${'settings'}, recovery_settings)
   where merchant_id = ${'merchantId'} and recovering_since is not null
-  returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovering_one_step as one_step, recovery_round as round, recovery_began as began`
+  returning ${fenceColumns}, recovery_began as began`
 
 export const lockFence = sql<{ merchantId: string }>`
   select from merchants where merchant_id = ${'merchantId'} for update`

@@ -1,4 +1,3 @@
-import type { Paise } from '../../../domain/money.ts'
 import { estimatedFee, paidFromBalance, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 import type { CircuitState, MerchantFunds } from '../merchant-gate.ts'
@@ -51,13 +50,7 @@ export const noteShort = sql<{ merchantId: string; payoutId: string | null }>`
   set short_payout_id = ${'payoutId'}, short_since = case when ${'payoutId'}::text is not null then now() end
   where merchant_id = ${'merchantId'}`
 
-export const saveCircuit = sql<
-  { merchantId: string } & {
-    [Field in keyof CircuitState]: CircuitState[Field] extends Paise | null
-      ? bigint | null
-      : CircuitState[Field]
-  }
->`
+export const saveCircuit = sql<{ merchantId: string } & CircuitState>`
   update merchants
   set available = ${'available'}, claimed_total = ${'claimedTotal'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
       circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),

@@ -1,5 +1,5 @@
+import type { BatchDeclaration } from '../../../domain/commands/command.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
-import type { BatchDeclaration } from '../parse-command.ts'
 
 /**
  * A file that comes a second time declares more rows, if rows that the settings refused the first time are valid now. When it
