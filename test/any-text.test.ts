@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type avro from 'avsc'
 import fc from 'fast-check'
-import { readHeader } from '../src/batches/format.ts'
+import { readColumns } from '../src/batches/format.ts'
 import { readRow } from '../src/batches/row.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
@@ -352,7 +352,7 @@ describe('arbitrary text', () => {
       'email',
       'vpa',
     ]
-    const header = readHeader(names, [])
+    const header = readColumns(names, [])
     assert.ok(!('faults' in header))
     const batch = { merchantId: 'acme', batchId: 'file', limits: { minAmount: null, maxAmount: null } }
     const good = ['', 'Asha Rao', '50100123456789', 'HDFC0001234', '500', '', '', '', '']

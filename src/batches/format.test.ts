@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { COLUMNS, type Header, readHeader } from './format.ts'
+import { COLUMNS, type Header, readColumns } from './format.ts'
 
 const good = (line: string, referenceFrom: string[] = []): Header => {
-  const header = readHeader(line.split(','), referenceFrom)
+  const header = readColumns(line.split(','), referenceFrom)
   if ('faults' in header) assert.fail(header.faults.join('\n'))
   return header
 }
 const faults = (line: string, referenceFrom: string[] = []): string => {
-  const header = readHeader(line.split(','), referenceFrom)
+  const header = readColumns(line.split(','), referenceFrom)
   return 'faults' in header ? header.faults.join('\n') : ''
 }
 
@@ -147,7 +147,7 @@ test('an unknown name is shown without its digits and without any VPA', () => {
 test('a header of too many columns, or with a name that is too long, is refused as a whole', () => {
   const wrong = [Array.from({ length: 30_000 }, (_, i) => `meta_${i}`), ['reference', 'é'.repeat(60_000)]]
   for (const names of wrong) {
-    const header = readHeader(names, [])
+    const header = readColumns(names, [])
     assert.ok('faults' in header && header.faults.length === 1)
     assert.match(header.faults[0] ?? '', /^the first row must contain the names of the columns, at most/)
   }

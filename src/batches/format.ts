@@ -64,7 +64,7 @@ const normal = (name: string): string =>
  * Parses the first line of a file. `referenceFrom` names columns that together make up the reference if the file has no column
  * for it. Returns every fault at once, each a sentence; a line that is no header has that one fault, which shows nothing of it.
  */
-export function readHeader(
+export function readColumns(
   cells: readonly string[],
   referenceFrom: readonly string[],
 ): Header | { faults: string[] } {

@@ -61,7 +61,7 @@ type IngestOutcome = { cancelled: string | null } & (
   | { kind: 'published'; resumedAfter: number; payoutsFile: string; comparison: OverlapComparison }
 )
 
-/** The result of an ingest. Only an Outcome has published anything, now or before. */
+/** The result of an ingest. */
 export type Ingested =
   | { kind: 'unreadable'; faults: readonly string[] }
   | { kind: 'stopped' }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readRecords, UnreadableFile } from './csv-records.ts'
-import { readHeader } from './format.ts'
+import { readColumns } from './format.ts'
 import { type PayrollBatch, type PayrollRow, readRow } from './row.ts'
 
 /** A payroll file and how to read it. */
@@ -32,7 +32,7 @@ export async function* readPayroll(
   const records = readRecords(bytesOf(path, onChunk), hash)
   const first = await records.next()
   if (first.done) throw new UnreadableFile(['the file is empty'])
-  const header = readHeader(first.value, referenceFrom)
+  const header = readColumns(first.value, referenceFrom)
   if ('faults' in header) throw new UnreadableFile(header.faults)
   let number = 1
   let rows = 0

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { payoutIdFor } from '../domain/identifiers.ts'
 import { MOST } from '../domain/limits.ts'
 import { paise } from '../domain/money.ts'
-import { type Header, readHeader } from './format.ts'
+import { type Header, readColumns } from './format.ts'
 import { type PayrollBatch, readRow } from './row.ts'
 
 const BATCH: PayrollBatch = {
@@ -38,7 +38,7 @@ const GOOD = {
   meta_team: 'Sales',
 }
 
-const header = (names = NAMES, from: string[] = []): Header => readHeader(names, from) as Header
+const header = (names = NAMES, from: string[] = []): Header => readColumns(names, from) as Header
 const read = (changes: Partial<typeof GOOD> = {}) =>
   readRow(Object.values({ ...GOOD, ...changes }), 7, header(), BATCH)
 const faults = (changes: Partial<typeof GOOD>): string[] => {

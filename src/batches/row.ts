@@ -55,7 +55,7 @@ const COLUMN_OF: Record<string, Column> = {
   remark: 'remark',
 }
 
-/** Reads one record of the file, and checks every rule of `payout/validate.ts` and those of the file itself. */
+/** Reads one record of the file, and checks every rule of `domain/commands/validate.ts` and those of the file itself. */
 export function readRow(
   cells: readonly string[],
   row: number,

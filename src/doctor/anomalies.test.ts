@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger } from '../../test/ledger.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
-import { acknowledgeAnomalies } from '../queries/anomalies.ts'
+import { acknowledgeAnomalies } from '../operators/acknowledge.ts'
 import { openAnomalies } from '../queries/sql/anomalies.ts'
 import { checkAnomalies } from './anomalies.ts'
 

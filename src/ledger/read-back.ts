@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 
 /** One transaction that restores to a payout or a payin what was published about it and then lost. */
-export const readBack = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+export const recalling = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
   db.transaction('recall published', work)
 
 /** What the history keeps as the evidence of a transition that was read back. */

@@ -9,7 +9,7 @@ import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { inBatches } from './in-batches.ts'
 import {
   type DecisionRequest,
-  lockById,
+  lockByPayoutId,
   outcomesOf,
   type PayoutsDecided,
   storeDecided,
@@ -69,7 +69,7 @@ async function remember(
 async function decide(tx: Transaction, request: DecisionRequest): Promise<PayoutsDecided<CancelOutcome>[]> {
   const { merchantId, payoutIds } = request
   const fenced = (await fencedBeforeCancels(tx, [merchantId])).has(merchantId)
-  const payouts = await lockById(tx, request)
+  const payouts = await lockByPayoutId(tx, request)
   return payoutIds.map((payoutId) => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'remembered' } }

@@ -15,7 +15,7 @@ import { inBatches } from './in-batches.ts'
 import { takeSendTurn } from './sql/send-turns.ts'
 import {
   type DecisionRequest,
-  lockById,
+  lockByPayoutId,
   outcomesOf,
   type PayoutsDecided,
   storeDecided,
@@ -79,7 +79,7 @@ async function decide(
 ): Promise<PayoutsDecided<ReleaseOutcome>[]> {
   const { merchantId } = request
   const asked = { merchantId, payoutIds: [...payoutIds] }
-  const payouts = await lockById(tx, { ...request, payoutIds })
+  const payouts = await lockByPayoutId(tx, { ...request, payoutIds })
   const isFenced = (await fencedMerchants(tx)).has(merchantId)
   const holds = Map.groupBy(await tx.run(holdsOf, asked), ({ payoutId }) => payoutId)
   const others = await otherPayments(tx, asked, request.payPeriod, tx.now)

@@ -9,9 +9,10 @@ import { type Ledger, lockPayouts, storeOutbox } from '../ledger/ledger.ts'
 import { tellLostResult } from '../ledger/published-messages.ts'
 import { reversalMessage } from '../messages/messages.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { setAcknowledged } from '../queries/sql/anomalies.ts'
 import { reportedContradictions } from '../queries/sql/contradictions.ts'
-import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
+import { reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
+import { setAcknowledged } from './sql/acknowledge.ts'
+import { keepReversal } from './sql/reversal.ts'
 import { countEvidence } from './store-decisions.ts'
 
 /**

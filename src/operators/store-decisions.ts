@@ -17,7 +17,7 @@ export type DecisionRequest = {
 export type PayoutsDecided<Outcome> = { decision: Decision; outcome: Outcome }
 
 /** Locks payouts by their payoutIds; unknown ones are absent from the result. */
-export async function lockById(
+export async function lockByPayoutId(
   tx: Transaction,
   { merchantId, payoutIds }: DecisionRequest,
 ): Promise<ReadonlyMap<string, Payout>> {

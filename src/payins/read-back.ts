@@ -3,7 +3,7 @@ import { type PublishedPayin, readBackEnd } from '../domain/payin/read-back.ts'
 import type { PayinEnd } from '../domain/payin/states.ts'
 import { utrKey } from '../domain/utr.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
-import { READ_BACK, readBack } from '../ledger/read-back.ts'
+import { READ_BACK, recalling } from '../ledger/read-back.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { TopicRecord } from '../platform/kafka/records.ts'
 import { mapKey } from '../platform/map-key.ts'
@@ -77,7 +77,7 @@ const endKey = (end: EndedPayin): string =>
 
 /** Whether the ledger lacked it. */
 function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
-  return readBack(ledger.db, async (tx) => {
+  return recalling(ledger.db, async (tx) => {
     const [payin] = await lockPayins(tx, [end])
     if (!payin) return false
     const { merchantId, payinId, version, status: state } = end

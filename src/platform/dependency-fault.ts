@@ -176,7 +176,7 @@ function refusal(state: string, message: string, database: string): DependencyFa
     case '42501':
       return { what: `${database} does not allow it (${message})`, todo: "grant it to payoutd's user" }
     case '42704':
-      // Every connection of ours sets it (platform/postgres.ts); PostgreSQL 17 introduced it.
+      // Every connection of ours sets it (platform/postgres/postgres.ts); PostgreSQL 17 introduced it.
       if (message.includes('transaction_timeout'))
         return { what: `${database} is older than PostgreSQL 17`, todo: 'update PostgreSQL' }
       return message.startsWith('unrecognized configuration parameter')

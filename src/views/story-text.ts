@@ -87,7 +87,7 @@ function changedText({ anomalies }: PayoutStory): string | null {
   return `${times === 1 ? '' : `${times} times, `}with other content, which payoutd does not pay: see anomalies below`
 }
 
-/** What happens to a payout at its deadline, as `whenDue` decides. */
+/** What happens to a payout at its deadline, as `onTimer` decides. */
 function atDeadline({ payout, isFenced }: PayoutStory): string {
   const { state, attempt } = payout
   if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))

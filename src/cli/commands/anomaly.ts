@@ -1,13 +1,9 @@
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
 import { formatTime } from '../../domain/times.ts'
+import { type Acknowledged, acknowledgeAnomalies, previewAcknowledge } from '../../operators/acknowledge.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
-import {
-  type Acknowledged,
-  acknowledgeAnomalies,
-  findAnomaly,
-  previewAcknowledge,
-} from '../../queries/anomalies.ts'
+import { findAnomaly } from '../../queries/anomalies.ts'
 import { anomaliesOf } from '../../queries/sql/anomalies.ts'
 import { anomalyListText, anomalyText } from '../../views/anomaly-text.ts'
 import { decideInDatabase } from '../decide.ts'

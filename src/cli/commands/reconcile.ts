@@ -19,10 +19,10 @@ import { demandInForce } from '../../operators/gateway-settings.ts'
 import type { StatementLine } from '../../operators/reconcile/compare-statement.ts'
 import {
   type AskDeps,
+  type AskedAll,
   askAll,
   findReconciliation,
   openReconciliation,
-  type QueriedPayout,
 } from '../../operators/reconcile/reconcile.ts'
 import { agrees, reportOf, standOf } from '../../operators/reconcile/report.ts'
 import type { Reconciliation } from '../../operators/reconcile/sql/reconciliations.ts'
@@ -125,7 +125,7 @@ type ReconcileQuery = {
   ledger: Ledger | null
 }
 
-async function ask(asking: ReconcileQuery): Promise<QueriedPayout> {
+async function ask(asking: ReconcileQuery): Promise<AskedAll> {
   const { options, merchant, resumed, db, ledger } = asking
   const accounts = connectAccounts(merchant, {
     applies: 0,
@@ -223,7 +223,7 @@ function demandWhoSettles({ settle, by, reason }: ReconcileOptions): void {
 async function recordSettling(
   run: Reconciliation,
   { by = '', reason = '' }: ReconcileOptions,
-  ended: { before: object; ending: QueriedPayout['ending'] } | null,
+  ended: { before: object; ending: AskedAll['ending'] } | null,
   db: Database,
 ): Promise<object> {
   const { reconciliationId, merchantId, periodFrom, periodTo } = run
@@ -264,7 +264,7 @@ async function statementIn(file: string): Promise<StatementLine[]> {
 }
 
 /** `unanswered`: payouts of the run's list without an answer from the gateway, whether payoutd asked about them or not. */
-function goOn({ ending, inVain, missing, run }: QueriedPayout, unanswered: number): string {
+function goOn({ ending, inVain, missing, run }: AskedAll, unanswered: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
   const again = `run the same command again, or use --resume ${run.reconciliationId}, to continue this run of ${period}`
   const lacking =

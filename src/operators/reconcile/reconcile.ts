@@ -54,7 +54,7 @@ const PASSES = 3
 /** How often the run looks again at a payout that moves during its query. */
 const LOOKS = 3
 
-/** The interrupted run with this id, to resume; null: there is none. */
+/** The run with this id, ended or not; null: there is none. */
 export const findReconciliation = async (
   db: Database,
   reconciliationId: string,
@@ -89,13 +89,13 @@ export async function openReconciliation(
  * The result of the queries. `run`: its state now. `inVain`: payouts that the run asked about now without an answer; `missing`:
  * accounts that the settings lack, so that the run could not ask about their payouts.
  */
-export type QueriedPayout = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
+export type AskedAll = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
 
 /**
  * Asks the gateway about every payout of the run without an answer so far, compares, and stores the differences; with `settle`,
  * asks once more about those that differ. A run with all answers is finished; any other resumes at the next call.
  */
-export async function askAll(run: Reconciliation, deps: AskDeps): Promise<QueriedPayout> {
+export async function askAll(run: Reconciliation, deps: AskDeps): Promise<AskedAll> {
   const { db } = deps
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
   if (deps.settle) {

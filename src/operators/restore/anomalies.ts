@@ -8,12 +8,12 @@ import { BESIDES } from '../../domain/payout/reported-elsewhere.ts'
 import { change } from '../../domain/payout/transition.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf, type Ledger, lockPayouts, storeDecisions, storeSaidOtherwise } from '../../ledger/ledger.ts'
-import { readBack } from '../../ledger/read-back.ts'
+import { recalling } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { demandReadable, type Readable } from '../../platform/registry/codec.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
-import { keepPublished, ordersShown, showPayins } from './sql/anomalies.ts'
+import { ordersShown, recallPublished, showPayins } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
 type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
@@ -45,8 +45,8 @@ export async function recallAnomalies(
       }))
     unseen.clear()
     if (published.length === 0) return
-    const kept = await readBack(db, async (tx) => {
-      const back = await tx.run(keepPublished, { published })
+    const kept = await recalling(db, async (tx) => {
+      const back = await tx.run(recallPublished, { published })
       const about = back.flatMap(({ merchantId, payoutId }) =>
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )

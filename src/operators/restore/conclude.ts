@@ -23,7 +23,7 @@ import { type AccountAnswers, type Accounts, type Whereabouts, whereabouts } fro
 import { refusals } from './cancel-requested.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
 import { keepAbsence, keepFound, type RecoveryFinding, wasAtGateway } from './sql/list.ts'
-import { noteLoss } from './sql/server-identity.ts'
+import { noteLossFound } from './sql/server-identity.ts'
 
 export type ConcludeDeps = Accounts & {
   ledger: Ledger
@@ -93,7 +93,7 @@ async function demandSettings(
 async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void> {
   const attempt = payout.attempt + 1
   await tx.run(recordAttempts, { lost: [{ ...payout, attempt, claimedAt: null }] })
-  await tx.run(noteLoss, {})
+  await tx.run(noteLossFound, {})
 }
 
 /** None of the accounts asked has it: counts that answer until there are enough to believe it. */

@@ -14,7 +14,7 @@ import {
 import { readBackLate, readBackStory, standsAt } from '../../domain/restore/read-back.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
-import { readBack } from '../../ledger/read-back.ts'
+import { recalling } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { type Codec, demandReadable } from '../../platform/registry/codec.ts'
@@ -23,7 +23,7 @@ import { ownStory, Passed, passedBy } from './lacking-transitions.ts'
 import { OtherEnds, settleOtherEnd } from './published-otherwise.ts'
 import { faultsOfRejected } from './rejected-faults.ts'
 import { keepRecalled, openVersions } from './sql/read-back-published.ts'
-import { noteLoss } from './sql/server-identity.ts'
+import { noteLossFound } from './sql/server-identity.ts'
 import { UnlistedPayouts } from './unlisted-payouts.ts'
 
 export type ReadBackDeps = {
@@ -43,7 +43,7 @@ type PublishedRecord = PayoutKey & {
   occurredAt: number
 }
 type Event = PublishedRecord & { fromState: string | null; toState: string; reason: string | null }
-type LostResult = PublishedRecord & {
+type PublishedResult = PublishedRecord & {
   status: string
   agentpayOrderId: string | null
   fee: bigint | null
@@ -136,7 +136,7 @@ export function messageIn({ name, value }: { name: string; value: unknown }): Pu
     utr,
     errors = [],
     paidAt,
-  } = value as Partial<LostResult>
+  } = value as Partial<PublishedResult>
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
   return {
@@ -159,7 +159,7 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
  */
 function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger): Promise<void> {
   const { merchantId, payoutId } = key
-  return readBack(ledger.db, async (tx) => {
+  return recalling(ledger.db, async (tx) => {
     const isLate = published === null
     const story = published ?? (await takeStories(tx, [key], { lacked: false })).get(keyOf(key))
     const [before] = await lockPayouts(tx, [key])
@@ -174,7 +174,7 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     const recalled = (isLate ? readBackLate : readBackStory)(before, story, passed, own)
     const { lost, end, doubts } = recalled
     const isLoss = lost.length + recalled.passed.length + doubts.length > 0
-    if (!isLate && isLoss) await tx.run(noteLoss, {})
+    if (!isLate && isLoss) await tx.run(noteLossFound, {})
     const faults = await faultsOfRejected(tx, recalled.after)
     await storeRecalled(tx, ledger, [{ before, recalled, faults, isResultDue: isLate }])
     const untold = end && isEnd(standsAt(recalled).state) && !end.asResult ? end : null

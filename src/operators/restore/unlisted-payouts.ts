@@ -2,7 +2,7 @@ import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { PublishedMessage } from '../../domain/restore/published-story.ts'
 import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storePublished } from '../../ledger/published-messages.ts'
-import { readBack } from '../../ledger/read-back.ts'
+import { recalling } from '../../ledger/read-back.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'
 import { unlisted } from './sql/read-back-published.ts'
 
@@ -43,7 +43,7 @@ export class UnlistedPayouts {
     const { db } = this.#ledger
     const payouts = [...new Map(messages.map((message) => [keyOf(message), message])).values()]
     if (payouts.length === 0 || (await db.run(unlisted, { payouts })).length === 0) return
-    await readBack(db, async (tx) => {
+    await recalling(db, async (tx) => {
       await tx.run(lockForCancels, { merchantIds: payouts.map(({ merchantId }) => merchantId) })
       const found = await tx.run(unlisted, { payouts })
       const lacking = new Set(found.map(keyOf))

@@ -1,6 +1,6 @@
 import type { Decision } from '../../domain/payout/payout.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
-import { readBack } from '../../ledger/read-back.ts'
+import { recalling } from '../../ledger/read-back.ts'
 import { eachPayout } from '../each-payout.ts'
 import { publishedOnly } from './sql/without-command.ts'
 
@@ -28,7 +28,7 @@ export async function reportWithoutCommand(merchantId: string, ledger: Ledger): 
     const detail = `${others} more payouts were published as not ended and the ledger lost them. ${NOBODY_ASK_MORE}`
     named.push(gone(merchantId, null, null, detail))
   }
-  if (named.length > 0) await readBack(ledger.db, (tx) => storeDecisions(tx, ledger, named))
+  if (named.length > 0) await recalling(ledger.db, (tx) => storeDecisions(tx, ledger, named))
   return count
 }
 

@@ -2,7 +2,7 @@ import type avro from 'avsc'
 import { everyText, hasOnlyGoodText, wellFormed } from '../../text/text.ts'
 import { ExpectedFailure } from '../expected-failure.ts'
 import { compile, decodeBounded, fullName, isBounded, type Resolver } from './avro.ts'
-import { type Registry, type SchemaSubject, subjectName, type Unwritable } from './registry.ts'
+import { type NoWriterSchema, type Registry, type SchemaSubject, subjectName } from './registry.ts'
 
 /** Why bytes are not one of our messages. The words are stable: they label metrics and dead letters. */
 export type Undecodable =
@@ -127,7 +127,7 @@ export class Codec {
   }
 
   /** Kept only briefly: the id may be registered later, and then its records become readable. */
-  #turnAway(id: number, why: Exclude<Unwritable, 'unreadable'>): Decoded {
+  #turnAway(id: number, why: Exclude<NoWriterSchema, 'unreadable'>): Decoded {
     const decoded =
       why === 'unknown'
         ? undecodable('unknown-schema-id', `the registry has no schema ${id}, or not all that it refers to`)

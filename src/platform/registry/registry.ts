@@ -22,7 +22,7 @@ const NOT_FOUND: readonly unknown[] = [SUBJECT_NOT_FOUND, VERSION_NOT_FOUND, SCH
 export const subjectName = ({ topic, schema }: Pick<SchemaSubject, 'topic' | 'schema'>): string =>
   `${topic}-${fullName(schema)}`
 
-export type Unwritable = 'unknown' | 'foreign' | 'unreadable'
+export type NoWriterSchema = 'unknown' | 'foreign' | 'unreadable'
 
 export interface Registry {
   /**
@@ -41,7 +41,7 @@ export interface Registry {
    * compatibility. `unknown`: the registry says that this id, or a schema to which it refers, does not exist. `foreign`: it exists
    * only under other subjects. `unreadable`: it is not valid Avro. Throws if the registry cannot tell: then nothing is known.
    */
-  writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | Unwritable>
+  writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | NoWriterSchema>
 }
 
 /** A client of a registry that speaks the Confluent API at `url`. Connects on the first call. */

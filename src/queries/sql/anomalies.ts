@@ -1,6 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { Instant } from '../../domain/instant.ts'
-import type { Scrubbed } from '../../domain/mask.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
@@ -55,33 +54,6 @@ export const anomalyById = sql<{ merchantId: string; anomalyId: string }, WholeA
       as payout_state
   from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = ${'anomalyId'}`
-
-export const payoutsOfAnomalies = sql<
-  { merchantId: string; anomalyIds: string[] },
-  { merchantId: string; payoutId: string }
->`
-  select distinct merchant_id, payout_id from anomalies
-  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and payout_id is not null`
-
-export type LockedAnomaly = { anomalyId: string; detail: string; times: number } & Acknowledgement
-
-/** In the order of the primary key, so that two people who acknowledge the same anomalies wait for one another. */
-export const lockAnomalies = sql<{ merchantId: string; anomalyIds: string[] }, LockedAnomaly>`
-  select anomaly_id, detail, times::int, acknowledged_by, acknowledged_reason, acknowledged_at from anomalies
-  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[])
-  order by anomaly_id
-  for update`
-
-/** Leaves an acknowledged anomaly as it was. */
-export const setAcknowledged = sql<{
-  merchantId: string
-  anomalyIds: string[]
-  by: string
-  reason: Scrubbed
-}>`
-  update anomalies
-  set acknowledged_by = ${'by'}, acknowledged_reason = ${'reason'}, acknowledged_at = now()
-  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and acknowledged_at is null`
 
 export type OpenAnomalies = {
   merchantId: string

@@ -31,10 +31,6 @@ export const resentSinceAttempt = sql<PayoutKey, { version: number }>`
     )
   limit 1`
 
-/** Until the transaction ends nobody else can decide with this UTR, about any payout. */
-export const lockUtr = sql<{ utr: string }>`
-  select pg_advisory_xact_lock(hashtextextended('payout with UTR ' || upper(${'utr'}::text), 0))`
-
 /** Another payout, of any merchant, that has the UTR. */
 export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
   select merchant_id, payout_id from payouts

@@ -54,7 +54,7 @@ export const lacksAnomaly = sql<
   limit 1`
 
 /** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
-export const keepPublished = sql<
+export const recallPublished = sql<
   { published: readonly PublishedAnomaly[] },
   { merchantId: string; payoutId: string | null; anomalyId: string }
 >`

@@ -6,7 +6,7 @@ export const serverSince = sql<object, { server: string }>`
   select concat_ws(' ', system_identifier, timeline, extract(epoch from since)) as server from ledger_server`
 
 /** At most once per second, because a recovery may find the same for many payouts. */
-export const noteLoss = sql<object>`
+export const noteLossFound = sql<object>`
   update ledger_server set loss_found = now()
   where loss_found is null or loss_found < now() - interval '1 second'`
 
