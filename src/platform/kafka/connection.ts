@@ -1,14 +1,8 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from '../log.ts'
-import { leaveOutAborted } from './kafkajs/kafkajs-aborted.ts'
-import { readAllBatches } from './kafkajs/kafkajs-batches.ts'
 import { socketsUntil } from './kafkajs/kafkajs-ended.ts'
-import { checkFetches } from './kafkajs/kafkajs-fetch.ts'
 import { logCreator } from './kafkajs/kafkajs-log.ts'
-import { keepPartitionsWithoutLeader } from './kafkajs/kafkajs-metadata.ts'
-import { encodeRecordsAtOnce } from './kafkajs/kafkajs-records.ts'
-import { goOnToTheNextBroker } from './kafkajs/kafkajs-seed.ts'
-import { stopNegativeTimers } from './kafkajs/kafkajs-timers.ts'
+import { patchKafkajs } from './kafkajs/patch-kafkajs.ts'
 
 export type KafkaConnection = {
   /** host:port of some brokers; KafkaJS finds the others through them. */
@@ -30,13 +24,7 @@ export function kafkaFor(
   ended: AbortSignal,
   retries = RETRIES,
 ): Kafka {
-  readAllBatches()
-  encodeRecordsAtOnce()
-  stopNegativeTimers()
-  keepPartitionsWithoutLeader()
-  leaveOutAborted()
-  checkFetches()
-  goOnToTheNextBroker()
+  patchKafkajs()
   return new Kafka({
     connectionTimeout: 5_000,
     requestTimeout: 30_000,

@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module'
-import { encodeRecordsAtOnce } from './kafkajs/kafkajs-records.ts'
+import { patchKafkajs } from './kafkajs/patch-kafkajs.ts'
 
 type EncodeRecords = (record: { offsetDelta: number }) => unknown
 
 const require = createRequire(import.meta.url)
 const ENCODER = 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
 
-encodeRecordsAtOnce()
+patchKafkajs()
 const encode = require(ENCODER) as EncodeRecords
 let names: readonly number[] | undefined
 

@@ -6,6 +6,17 @@ const LARGE = 8
 const MOST_HALVINGS = 10
 
 /**
+ * `about`: items about different things do not wait for each other's locks, and of those about one thing none is stored after an
+ * earlier one that must wait.
+ */
+export type BatcherOptions<Item> = {
+  size: number
+  waitMs: number
+  bare: (item: Item) => Item
+  about?: (item: Item) => string
+}
+
+/**
  * Collects single items and passes them to the database together: group commit. A batch leaves when it holds `size`
  * items or when its first item has waited `waitMs`, or three times as long if the one before it was large: under load a few more items
  * cost less than a transaction. While one runs, the next one grows.
@@ -27,14 +38,8 @@ export class Batcher<Item, Result> {
   #latest = 0
   #idle: (() => void)[] = []
 
-  /**
-   * `work` must return one result per item, in the same order. `about`: items about different things do not wait for each other's
-   * locks, and of those about one thing none is stored after an earlier one that must wait.
-   */
-  constructor(
-    options: { size: number; waitMs: number; bare: (item: Item) => Item; about?: (item: Item) => string },
-    work: (items: Item[]) => Promise<Result[]>,
-  ) {
+  /** `work` must return one result per item, in the same order. */
+  constructor(options: BatcherOptions<Item>, work: (items: Item[]) => Promise<Result[]>) {
     this.#work = work
     this.#bare = options.bare
     this.#about = options.about

@@ -1,4 +1,4 @@
-import { Batcher } from './batcher.ts'
+import { Batcher, type BatcherOptions } from './batcher.ts'
 
 /** One Batcher per key, all alike: whatever blocks the items of one key does not block another's. */
 export class Batchers<Item, Result> {
@@ -6,10 +6,7 @@ export class Batchers<Item, Result> {
   readonly #byKey = new Map<string, Batcher<Item, Result>>()
 
   /** `work` gets the key of its items. */
-  constructor(
-    options: ConstructorParameters<typeof Batcher<Item, Result>>[0],
-    work: (items: Item[], key: string) => Promise<Result[]>,
-  ) {
+  constructor(options: BatcherOptions<Item>, work: (items: Item[], key: string) => Promise<Result[]>) {
     this.#make = (key) => new Batcher(options, (items) => work(items, key))
   }
 

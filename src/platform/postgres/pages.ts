@@ -22,6 +22,8 @@ export async function* pages<Row extends { last: string | null }>(
 }
 
 /** The same for a statement that changes its page and returns nothing about it. */
-export async function every(next: Parameters<typeof pages<{ last: string | null }>>[0]): Promise<void> {
+export async function every(
+  next: (page: { after: string; limit: number }) => Promise<{ last: string | null }[]>,
+): Promise<void> {
   for await (const _ of pages(next));
 }

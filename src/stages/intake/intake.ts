@@ -1,9 +1,17 @@
 import pLimit from 'p-limit'
 import type { RecordBatch } from '../../platform/kafka/records.ts'
-import { isOfSomeRows, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, isWithoutAnswer, type Transaction } from '../../platform/postgres/postgres.ts'
 import { type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { LedgerRewound, type StoreDeps, store, takeIn, tell } from './store-batch.ts'
-import { epochBetween, type Slice, sliceOf, storeSlices, takeApart, takeTogether } from './store-slices.ts'
+import {
+  epochBetween,
+  type Slice,
+  sliceOf,
+  storeSlices,
+  type TakeIn,
+  takeApart,
+  takeTogether,
+} from './store-slices.ts'
 
 export type IntakeDeps = StoreDeps & ReadDeps
 
@@ -128,7 +136,7 @@ export class Intake {
    */
   async #together(
     slices: readonly Slice[],
-    take = takeTogether,
+    take: TakeIn = takeTogether,
   ): Promise<'stored' | 'one by one' | { error: unknown }> {
     try {
       const tally = await takeIn(this.#deps, (tx) => storeSlices(tx, slices, take, this.#deps))
@@ -142,10 +150,8 @@ export class Intake {
   }
 
   #alone(slice: Slice): Promise<void> {
-    const by =
-      (take: typeof takeTogether) =>
-      (...[tx, some]: Parameters<Parameters<typeof store>[1]['together']>) =>
-        storeSlices(tx, [sliceOf(slice, some)], take, this.#deps)
+    const by = (take: TakeIn) => (tx: Transaction, some: readonly ReadCommand[]) =>
+      storeSlices(tx, [sliceOf(slice, some)], take, this.#deps)
     return store(slice.reads, { together: by(takeTogether), apart: by(takeApart) }, this.#deps)
   }
 }

@@ -41,7 +41,7 @@ export const epochBetween = (before: IncomingRecord | undefined, next: IncomingR
 
 type SliceDeps = StoreDeps & Pick<ReadDeps, 'terms'>
 
-type TakeIn = (tx: Transaction, reads: readonly ReadCommand[], deps: SliceDeps) => Promise<IntakeTally>
+export type TakeIn = (tx: Transaction, reads: readonly ReadCommand[], deps: SliceDeps) => Promise<IntakeTally>
 
 /**
  * Stores slices of different partitions. If the ledger is not where one of them begins, it throws, or returns the reason if it was

@@ -9,7 +9,6 @@ type FetchAnswer = { parse(fetched: FetchedResponse): Promise<FetchedResponse> }
 const require = createRequire(import.meta.url)
 /** From the first version that reports transactions to the last that KafkaJS speaks. */
 const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
-let done = false
 
 /**
  * KafkaJS 2.2.4 passes on records of aborted transactions if several transactions overlap, or if one of their
@@ -18,8 +17,6 @@ let done = false
  * is left. So that the store learns how far was read, the last message of a fetch always arrives.
  */
 export function leaveOutAborted(): void {
-  if (done) return
-  done = true
   for (const version of VERSIONS) {
     const response = require(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as FetchAnswer
     const { parse } = response

@@ -10,15 +10,12 @@ export type FetchResult = { responses: { topicName: string; partitions: Partitio
 type FetchingBroker = { fetch(request: FetchRequest): Promise<FetchResult> }
 
 const require = createRequire(import.meta.url)
-let done = false
 
 /**
  * KafkaJS 2.2.4 drops what lies before the offset fetched from, and moves on if nothing is left. payoutd looks at the answer
  * before.
  */
 export function checkFetches(): void {
-  if (done) return
-  done = true
   const broker: FetchingBroker = require('kafkajs/src/broker/index.js').prototype
   const { fetch } = broker
   broker.fetch = async function (request) {

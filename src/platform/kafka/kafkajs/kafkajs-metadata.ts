@@ -17,7 +17,6 @@ const require = createRequire(import.meta.url)
 const VERSIONS = [0, 1, 2, 3, 4, 5, 6]
 /** How soon KafkaJS asks again which broker leads a partition without a leader; by default after five minutes. */
 const ASK_AGAIN_MS = 1_000
-let done = false
 
 /**
  * If one partition has no leader, KafkaJS 2.2.4 discards all that a broker reports about topics, so that nobody can
@@ -25,8 +24,6 @@ let done = false
  * until it has a leader, and publishing to it, or asking for its offsets, fails with an error.
  */
 export function keepPartitionsWithoutLeader(): void {
-  if (done) return
-  done = true
   for (const version of VERSIONS) {
     const response = require(`kafkajs/src/protocol/requests/metadata/v${version}/response.js`) as Response
     response.parse = exceptPartitions(response.parse)

@@ -10,7 +10,6 @@ type Encoded = { buf: Buffer; buffer: Buffer }
 
 const require = createRequire(import.meta.url)
 const ENCODER = 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
-let done = false
 
 /**
  * KafkaJS 2.2.4 makes a zeroed buffer of 512 bytes for each record and each of its headers, and one more for each number in
@@ -18,8 +17,6 @@ let done = false
  * first record.
  */
 export function encodeRecordsAtOnce(): void {
-  if (done) return
-  done = true
   require(ENCODER)
   const cached = require.cache[require.resolve(ENCODER)]
   if (cached) cached.exports = encodeRecord

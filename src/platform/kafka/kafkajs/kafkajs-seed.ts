@@ -7,7 +7,6 @@ type BrokerPool = { seedBroker: Seed; createSeedBroker(): Promise<void> }
 const require = createRequire(import.meta.url)
 /** KafkaJS's errors for a connection that is closed at once, and for one that gets no answer. */
 const AWAY = new Set(['KafkaJSConnectionClosedError', 'KafkaJSRequestTimeoutError'])
-let done = false
 
 /**
  * KafkaJS 2.2.4 tries the next broker of its list only if one refuses the connection. If a broker accepts and
@@ -15,8 +14,6 @@ let done = false
  * again and again, and every new client begins with the first. With this change it moves on from those as well.
  */
 export function goOnToTheNextBroker(): void {
-  if (done) return
-  done = true
   const { prototype } = require('kafkajs/src/cluster/brokerPool.js') as { prototype: BrokerPool }
   const create = prototype.createSeedBroker
   prototype.createSeedBroker = async function () {

@@ -5,7 +5,6 @@ type Queue = { pending: unknown[]; throttledUntil: number; scheduleCheckPendingR
 
 const queue = RequestQueue.prototype as Queue
 const schedule = queue.scheduleCheckPendingRequests
-let done = false
 
 /**
  * After every response KafkaJS 2.2.4 sets a timer to look for waiting requests, even if none waits and no throttle
@@ -13,8 +12,6 @@ let done = false
  * look for, so this sets no timer.
  */
 export function stopNegativeTimers(): void {
-  if (done) return
-  done = true
   queue.scheduleCheckPendingRequests = function (this: Queue) {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this)
   }
