@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import type { Logger } from '../platform/log.ts'
 import { Batchers } from '../platform/postgres/batchers.ts'
-import { blame } from '../platform/postgres/postgres.ts'
+import { blame } from '../platform/postgres/faults.ts'
 import { pause, waitFor } from '../platform/running/lifecycle.ts'
 import type { SharedSlots } from '../platform/running/shared-slots.ts'
 import { keepRefused, type SaidAbout } from './evidence/refused-evidence.ts'

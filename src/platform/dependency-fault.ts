@@ -1,7 +1,7 @@
 import { withoutLastSlashes } from '../text/text.ts'
 import { ExpectedFailure } from './expected-failure.ts'
 import { OpenTransaction } from './kafka/open-transaction.ts'
-import { isUnanswered, sqlState } from './postgres/postgres.ts'
+import { isUnanswered, sqlState } from './postgres/faults.ts'
 
 /** The addresses of the dependencies in a form safe to show: without passwords. */
 export type Addresses = { database: string; kafka: string; registry: string }

@@ -1,6 +1,6 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import type { Logger } from '../../platform/log.ts'
-import { type Blame, blame, sqlState } from '../../platform/postgres/postgres.ts'
+import { type Blame, blame, sqlState } from '../../platform/postgres/faults.ts'
 import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
 
 /** The subject of evidence or due work. Its names are payoutd's own, or have only characters that the contract allows. */

@@ -4,7 +4,8 @@ import { type MigrationBuilder, PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migra
 import type pg from 'pg'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Logger } from '../../platform/log.ts'
-import { sqlState, withSession } from '../../platform/postgres/postgres.ts'
+import { sqlState } from '../../platform/postgres/faults.ts'
+import { withSession } from '../../platform/postgres/postgres.ts'
 import { migrationsDir, readMigration } from './migrations.ts'
 
 /** How long a migration waits for a lock before it lets the sessions behind it go first. */

@@ -1,4 +1,4 @@
-import { blame, isOfSomeRows, TRIES_ALONE } from './postgres.ts'
+import { blame, isOfSomeRows, TRIES_ALONE } from './faults.ts'
 
 /** A batch of so many is large. */
 const LARGE = 8

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { freshDatabase } from '../../../test/database.ts'
 import { wellFormed } from '../../text/text.ts'
 import { type BinaryType, binaryArray } from './binary-arrays.ts'
-import { blame, type Sql, sql } from './postgres.ts'
+import { blame } from './faults.ts'
+import { type Sql, sql } from './postgres.ts'
 
 const echo = (type: BinaryType): Sql<{ values: unknown[] }, { value: unknown }> =>
   sql<{ values: unknown[] }, { value: unknown }>`

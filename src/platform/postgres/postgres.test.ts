@@ -3,7 +3,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { eventually } from '../running/eventually.fixture.ts'
-import { blame, connectDatabase, type Database, sql, withSession } from './postgres.ts'
+import { blame } from './faults.ts'
+import { connectDatabase, type Database, sql, withSession } from './postgres.ts'
 
 const touch = sql<
   { id: number },

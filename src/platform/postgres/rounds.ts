@@ -1,4 +1,4 @@
-import { blame, isLocked } from './postgres.ts'
+import { blame, isLocked } from './faults.ts'
 
 /**
  * Goes round merchants, one after the other. If the database fails for one of them, it may be away, and the round

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
-import { type Database, isLocked, through } from './postgres.ts'
+import { isLocked } from './faults.ts'
+import { type Database, through } from './postgres.ts'
 
 /** Of 8 connections, by default. */
 const MOST = 3

@@ -1,5 +1,5 @@
 import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
-import { blame, TRIES_ALONE } from '../../platform/postgres/postgres.ts'
+import { blame, TRIES_ALONE } from '../../platform/postgres/faults.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 import { type ClaimOptions, ClaimRefused } from './claim.ts'
 import type { RecordDeps } from './record-answers.ts'

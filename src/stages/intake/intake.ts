@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { RecordBatch } from '../../platform/kafka/records.ts'
-import { isOfSomeRows, isWithoutAnswer, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows, isWithoutAnswer } from '../../platform/postgres/faults.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { LedgerRewound, type StoreDeps, store, takeIn, tell } from './store-batch.ts'
 import {

@@ -3,13 +3,8 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import { type Ledger, storeOutbox } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Counter } from '../../platform/metrics.ts'
-import {
-  blame,
-  isOfSomeRows,
-  isOutOfTime,
-  TRIES_ALONE,
-  type Transaction,
-} from '../../platform/postgres/postgres.ts'
+import { blame, isOfSomeRows, isOutOfTime, TRIES_ALONE } from '../../platform/postgres/faults.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
 import { storeCancels } from './early-cancels.ts'
 import type { IntakeKeys } from './new-payout.ts'

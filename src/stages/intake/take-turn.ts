@@ -1,6 +1,7 @@
 import { fencedBeforeCancels, lockPayouts } from '../../ledger/ledger.ts'
 import { shareLockForCancels } from '../../ledger/sql/cancels.ts'
-import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows } from '../../platform/postgres/faults.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { merchantOf, type ReadCommand } from './parse-command.ts'
 import { takeTurns } from './sql/holds.ts'
 import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'

@@ -1,6 +1,7 @@
 import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
-import { isOfSomeRows, type Transaction } from '../../platform/postgres/postgres.ts'
+import { isOfSomeRows } from '../../platform/postgres/faults.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import { nameOf, openDeadLetter, sealRecord } from './dead-letter.ts'
 import { storeCancels } from './early-cancels.ts'

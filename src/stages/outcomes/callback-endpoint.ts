@@ -12,7 +12,7 @@ import type { HttpServer } from '../../platform/http.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
-import { isWithoutAnswer } from '../../platform/postgres/postgres.ts'
+import { isWithoutAnswer } from '../../platform/postgres/faults.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 
 export type CallbackEndpointDeps<Report> = {

@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/log.ts'
-import { type Database, isWithoutAnswer } from '../../platform/postgres/postgres.ts'
+import { isWithoutAnswer } from '../../platform/postgres/faults.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
 import { reportLag } from './sql/lag.ts'
 
