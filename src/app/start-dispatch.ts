@@ -65,7 +65,7 @@ function outdatedGauge({ registry }: Metrics, dispatch: Dispatch): void {
     registers: [registry],
     collect() {
       this.reset()
-      for (const merchant of dispatch.outdated()) this.set({ merchant }, 1)
+      for (const merchant of dispatch.outdated) this.set({ merchant }, 1)
     },
   })
 }

@@ -20,7 +20,8 @@ import { Slots } from '../../platform/running/slots.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
-import type { Aside, OpenedDetails } from './claim-candidates.ts'
+import type { OpenedDetails } from './claim-candidates.ts'
+import { ClaimNews } from './claim-news.ts'
 import { type Claimant, ClaimRoom } from './claim-room.ts'
 import { answersToTell, type Gate, type PaceLimits } from './merchant-gate.ts'
 import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
@@ -73,17 +74,8 @@ const LOOK_PAUSE_LONGEST_MS = 250
 /** How long a merchant rests after a claim that takes nothing: longer after each. After a locked row it begins with BUSY_MS. */
 const REST_FIRST_MS = 40
 const REST_LONGEST_MS = 1_000
-const SHORT_TOLD_EVERY_MS = 60_000
 /** Why a claim takes nothing although another one soon may: no claim in vain. */
 const SOON_OPEN: ReadonlySet<Gate['closed']> = new Set(['locked', 'in-flight', 'rate'])
-
-const OTHERS = {
-  'other-settings':
-    'somebody put other gateway settings into force, so this process sends nothing more for the merchant: restart it with them',
-  'other-version':
-    'a newer payoutd has changed the tables, so this process sends nothing more: it might pay twice or pay what was cancelled. ' +
-    'Stop it, and start the newer version',
-}
 
 /**
  * Sends queued payouts: claims small waves, of several merchants at a time, commits the intent, calls apply outside any
@@ -101,9 +93,8 @@ export class Dispatch {
   /** By merchant: payouts whose answer is not stored yet. */
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #overdue = new AbortController()
-  readonly #toldShort = new Map<string, number>()
   readonly #mustTell = answersToTell()
-  readonly #toldOther = new Set<string>()
+  readonly #news: ClaimNews
   readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()
   #lookAt = 0
@@ -128,6 +119,7 @@ export class Dispatch {
         recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#refusals = new RefusedClaims(deps)
+    this.#news = new ClaimNews(deps)
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 
@@ -273,67 +265,15 @@ export class Dispatch {
     const { wave, aside, gate, funds, shortOf } = claimed
     const sender = this.#deps.senders.get(merchantId) as Sender
     if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
-    if (shortOf) this.#tellShort(merchantId, shortOf)
-    if (gate.closed === 'other-settings' || gate.closed === 'other-version')
-      this.#tellOther(merchantId, gate.closed)
-    // These are found before the settings are compared.
-    else if (gate.closed !== 'locked' && gate.closed !== 'set-back') this.#toldOther.delete(merchantId)
-    for (const each of aside) this.#tellAside(each)
+    this.#news.tell(merchantId, claimed)
     const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
     if (funds) for (const each of wave) this.#send(each, sender, sendBefore, funds)
     return wave.length + aside.length
   }
 
-  #tellAside({ payout: { merchantId, payoutId }, ...aside }: Aside): void {
-    const { log } = this.#deps
-    switch (aside.why) {
-      case 'details-sealed':
-        log.error(
-          { merchantId, payoutId, keyId: aside.keyId },
-          'cannot decrypt the bank details, so the payout is held, unsent: add the key that encrypted them to ENCRYPTION_KEYS, ' +
-            'and restart payoutd',
-        )
-        break
-      case 'tampered':
-        log.error(
-          { merchantId, payoutId },
-          'amount, bank details or order number changed after payoutd accepted them, so the payout is in review, unsent: find out ' +
-            'who changed the database, and pay it under a new payoutId',
-        )
-        break
-      case 'account-changed':
-        log.warn(
-          { merchantId, payoutId },
-          'a former gateway account may still have an attempt, so the payout is in review: see payoutd payout show',
-        )
-        break
-      case 'no-promise':
-        log.warn(
-          { merchantId, payoutId, why: aside.note },
-          'the payout was to be sent again, but the settings no longer have the promise of the gateway that made this safe, so it is in review: see payoutd payout show',
-        )
-    }
-  }
-
-  /** The merchants for which this process sends nothing, because it has other settings than those in force, or an older version. */
-  outdated(): ReadonlySet<string> {
-    return this.#toldOther
-  }
-
-  /** Logs once: nothing changes until this process is started again. */
-  #tellOther(merchantId: string, what: keyof typeof OTHERS): void {
-    if (this.#toldOther.has(merchantId)) return
-    this.#toldOther.add(merchantId)
-    this.#deps.log.warn({ merchantId }, OTHERS[what])
-  }
-
-  /** Logs once a minute, because every claim finds it again. */
-  #tellShort(merchantId: string, { payoutId }: Payout): void {
-    const { clock, log } = this.#deps
-    const now = clock.monotonic()
-    if (now < (this.#toldShort.get(merchantId) ?? 0)) return
-    this.#toldShort.set(merchantId, now + SHORT_TOLD_EVERY_MS)
-    log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
+  /** See ClaimNews. */
+  get outdated(): ReadonlySet<string> {
+    return this.#news.outdated
   }
 
   #send(claimed: OpenedDetails, sender: Sender, sendBefore: Moment, found: MerchantPace): void {

@@ -183,11 +183,11 @@ test('a merchant that is paused or fenced has nothing to send', async (t) => {
 test('a process names the merchants for which it has outdated settings, until they are in force again', async () => {
   const { state, pass, dispatch } = beside(2)
   await pass(100)
-  assert.deepEqual([...dispatch.outdated()], [])
+  assert.deepEqual([...dispatch.outdated], [])
   state.isOutdated = true
   await pass(3_000)
-  assert.deepEqual([...dispatch.outdated()].sort(), ['idle0', 'idle1'])
+  assert.deepEqual([...dispatch.outdated].sort(), ['idle0', 'idle1'])
   state.isOutdated = false
   await pass(3_000)
-  assert.deepEqual([...dispatch.outdated()], [])
+  assert.deepEqual([...dispatch.outdated], [])
 })
