@@ -1,10 +1,5 @@
-import {
-  otherInForce,
-  sharedTexts,
-  TAKEN_TODO,
-  takenTexts,
-  type WithFormer,
-} from '../operators/gateway-settings.ts'
+import { otherInForce } from '../operators/gateway-settings.ts'
+import { sharedTexts, TAKEN_TODO, takenTexts, type WithFormer } from '../operators/shared-accounts.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'

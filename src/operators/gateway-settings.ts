@@ -1,18 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Paise } from '../domain/money.ts'
 import type { GatewayPromises } from '../domain/payout/next-query.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { withdrawnPromise } from '../domain/payout/send-again.ts'
 import { formatTime } from '../domain/times.ts'
-import { type Account, isSameAccount } from '../gateway/dialect/account.ts'
+import type { Account } from '../gateway/dialect/account.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { BY_PAYOUTD } from '../ledger/evidence/proven-losses.ts'
 import { fencedMerchants } from '../ledger/ledger.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import type { EarlierLedger } from './restore/earlier-ledger.ts'
+import {
+  accountsIn,
+  type Configured,
+  hashesInForce,
+  otherMerchantsAt,
+  type Reaching,
+  refuseTaken,
+  takenTexts,
+  type WithFormer,
+} from './shared-accounts.ts'
 import {
   beginFees,
   doubtOfNewcomers,
@@ -25,23 +34,11 @@ import {
   notePredecessor,
   onPromise,
   openMerchant,
-  othersAt,
   placeAttempted,
   putInForce,
   settingsSeen,
   takeAccountTurns,
 } from './sql/gateway-settings.ts'
-
-/** A merchant with the gateway account in its settings. `former`: its former accounts, and accounts by former keys (`withAccount`). */
-export type Configured = {
-  merchantId: string
-  account: Account
-  former: readonly Account[]
-  feeEstimate: Paise
-}
-type Reaching = Pick<Configured, 'merchantId' | 'account'>
-/** What the settings give a merchant, to compare with what others have. */
-export type WithFormer = Reaching & Pick<Configured, 'former'>
 
 /**
  * Call this before `requireInForce` puts the settings of any of these in force, so that a refused start changes nothing. `all`: the
@@ -143,84 +140,6 @@ export async function demandInForce(db: Database, configured: Reaching): Promise
   throw new ExpectedFailure(
     `${other}. Nothing was done: use the settings in force, or run payoutd merchant adopt first`,
   )
-}
-
-/**
- * Why those of these merchants that are new to the ledger may not put their settings in force, a sentence for each account of them
- * that is or was that of another merchant, by the ledger, or also that of another one of `all`.
- */
-export async function takenTexts(
-  db: Connection,
-  configured: readonly WithFormer[],
-  all: readonly WithFormer[] = configured,
-): Promise<string[]> {
-  const known = await hashesInForce(db, configured)
-  const newcomers = configured.filter(({ merchantId }) => !known.has(merchantId))
-  return (await commonTexts(db, newcomers, all, 'is or was')).map(
-    (text) =>
-      `${text}. Under another merchant id payoutd does not recognize a payout, so it could pay the same one twice`,
-  )
-}
-
-/** Which accounts of these merchants, former ones too, others have as well, by the ledger or by `all`: a sentence for each. */
-async function commonTexts(
-  db: Connection,
-  configured: readonly WithFormer[],
-  all: readonly WithFormer[],
-  verb: 'is also' | 'is or was',
-): Promise<string[]> {
-  const texts = new Set<string>()
-  for (const each of configured) {
-    for (const one of accountsIn(each)) {
-      const others = (await db.run(othersAt, { merchantId: each.merchantId, ...one })).flatMap(
-        ({ merchantId, isInForce }) => (isInForce || verb === 'is or was' ? [merchantId] : []),
-      )
-      const twins = all.flatMap((other) => {
-        const { merchantId } = other
-        if (merchantId === each.merchantId || others.includes(merchantId)) return []
-        return accountsIn(other).some((account) => isSameAccount(account, one)) ? [merchantId] : []
-      })
-      const whose = [
-        ...(others.length > 0 ? [`${verb} that of merchant ${others.join(', ')}`] : []),
-        ...(twins.length > 0 ? [`is in the settings also that of merchant ${twins.join(', ')}`] : []),
-      ]
-      if (whose.length > 0) texts.add(commonText(each, one, whose.join(' and ')))
-    }
-  }
-  return [...texts]
-}
-
-const accountsIn = ({ account, former }: WithFormer): Account[] => [account, ...former]
-
-const commonText = (
-  { merchantId, account }: Reaching,
-  { accountId, mchId, baseUrl }: Account,
-  whose: string,
-): string =>
-  `merchant ${merchantId}: its ${accountId === account.accountId ? '' : 'former '}gateway account, mchId ${mchId} at ${baseUrl}, ` +
-  `${whose} (the same mchId at this address, or with its key or a former one)`
-
-/** By merchant, the hash of the settings in force; it lacks those that never had any. */
-async function hashesInForce(db: Connection, configured: readonly Reaching[]): Promise<Map<string, string>> {
-  const rows = await db.run(settingsInForce, { merchantIds: configured.map(({ merchantId }) => merchantId) })
-  return new Map(rows.map(({ merchantId, settingsHash }) => [merchantId, settingsHash]))
-}
-
-export const TAKEN_TODO =
-  'If this is the same merchant, use only its former id (MERCHANT_ID, or id in the merchants file). If not, correct the base URL, ' +
-  'mchId or key, or take the former account or key out. If this id was in use before (a ledger that was restored may have forgotten ' +
-  'it), or if both shall send through this one account on purpose, run payoutd merchant adopt for it with the reason'
-
-function refuseTaken(texts: readonly string[]): void {
-  if (texts.length > 0) throw new ExpectedFailure(`${texts.join('; ')}. Nothing was started. ${TAKEN_TODO}`)
-}
-
-async function otherMerchantsAt(db: Connection, configured: WithFormer): Promise<string[]> {
-  const { merchantId } = configured
-  const others = new Set<string>()
-  for (const account of accountsIn(configured))
-    for (const other of await db.run(othersAt, { merchantId, ...account })) others.add(other.merchantId)
-  return [...others].sort()
 }
 
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
@@ -378,7 +297,3 @@ export async function countWithdrawn(
     0,
   )
 }
-
-/** Which accounts of these, former ones too, others have now as well, in force or in the settings: a sentence for each. */
-export const sharedTexts = (db: Database, configured: readonly WithFormer[]): Promise<string[]> =>
-  commonTexts(db, configured, configured, 'is also')
