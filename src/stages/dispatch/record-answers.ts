@@ -50,51 +50,22 @@ export async function recordAnswers(
 ): Promise<undefined[]> {
   const { decisions, queryPolicies, log } = deps
   await storeEvidence(deps, 'record apply answers', async (tx) => {
-    const watched = [
-      ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
-    ].sort()
-    for (const merchantId of watched) {
-      const [funds] = await tx.run(lockFunds, { merchantId })
-      if (!funds) continue
-      const answers = outcomes.filter((outcome) => outcome.merchantId === merchantId)
-      const circuit = afterAnswers(funds, answers, tx.now)
-      await tx.run(saveCircuit, { merchantId, ...circuit })
-      if (circuit.circuitOpened > funds.circuitOpened) {
-        const forMs = (circuit.circuitOpenUntil ?? tx.now) - tx.now
-        log.warn(
-          { merchantId, reason: circuit.circuitReason, forMs },
-          'circuit opened: payoutd sends nothing until it closes',
-        )
-      } else if (circuit.circuitOpened === 0 && funds.circuitOpened > 0) {
-        log.info({ merchantId }, 'circuit closed: the gateway answers, sending continues')
-      }
-    }
+    await moveCircuits(tx, outcomes, log)
     const locked = await lockPayouts(tx, outcomes)
     const attempts = await attemptsOf(tx, outcomes)
     return (fenced) => {
       const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
       return outcomes.map((outcome) => {
-        const { merchantId, attempt, answer } = outcome
+        const { merchantId, answer } = outcome
         const key = keyOf(outcome)
         const payout = payouts.get(key)
         if (!payout) return gone(outcome)
         const made = attempts.get(attemptKey(outcome))
         if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
         const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
-        // Where no attempt is known to be alive, the one that it answers is, at the account that it was sent to. A doubted payout
-        // may have others elsewhere.
-        const isToBind = showsOrder(answer) && payout.accountId === null && !payout.doubted
-        const isElsewhere =
-          showsOrder(answer) && !isToBind && !isEnd(payout.state) && isOfElsewhere(payout, made, answer)
-        const decided = isElsewhere
-          ? answeredElsewhere(payout, made.accountId, answer)
-          : decisions.recordApply(
-              isToBind ? { ...payout, accountId: made.accountId } : payout,
-              made.isLost ? null : attempt,
-              answer,
-              queryPolicy,
-              tx.now,
-            )
+        const decided = decide(payout, outcome, made, (after, attempt) =>
+          decisions.recordApply(after, attempt, answer, queryPolicy, tx.now),
+        )
         const decision = fenced.has(merchantId)
           ? decisions.whileFenced(decided, queryPolicy, tx.now)
           : decided
@@ -106,13 +77,54 @@ export async function recordAnswers(
   return outcomes.map(() => undefined)
 }
 
+/** What answers show of a merchant's gateway: its circuit, and what the balance lost. */
+async function moveCircuits(tx: Transaction, outcomes: readonly ApplyOutcome[], log: Logger): Promise<void> {
+  const watched = [...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId))].sort()
+  for (const merchantId of watched) {
+    const [funds] = await tx.run(lockFunds, { merchantId })
+    if (!funds) continue
+    const answers = outcomes.filter((outcome) => outcome.merchantId === merchantId)
+    const circuit = afterAnswers(funds, answers, tx.now)
+    await tx.run(saveCircuit, { merchantId, ...circuit })
+    if (circuit.circuitOpened > funds.circuitOpened) {
+      const forMs = (circuit.circuitOpenUntil ?? tx.now) - tx.now
+      log.warn(
+        { merchantId, reason: circuit.circuitReason, forMs },
+        'circuit opened: payoutd sends nothing until it closes',
+      )
+    } else if (circuit.circuitOpened === 0 && funds.circuitOpened > 0) {
+      log.info({ merchantId }, 'circuit closed: the gateway answers, sending continues')
+    }
+  }
+}
+
+/**
+ * Where no attempt is known to be alive, the one that this answers is, at the account that it was sent to. A doubted payout may have
+ * others elsewhere.
+ */
+function decide(
+  payout: Payout,
+  { attempt, answer }: ApplyOutcome,
+  made: AttemptMade,
+  recordApply: (payout: Payout, attempt: number | null) => Decision,
+): Decision {
+  const isToBind = showsOrder(answer) && payout.accountId === null && !payout.doubted
+  const isElsewhere =
+    showsOrder(answer) && !isToBind && !isEnd(payout.state) && isOfElsewhere(payout, made, answer)
+  if (isElsewhere) return answeredElsewhere(payout, made.accountId, answer)
+  return recordApply(
+    isToBind ? { ...payout, accountId: made.accountId } : payout,
+    made.isLost ? null : attempt,
+  )
+}
+
 /**
  * A lost attempt, whose account nobody knows, may have another order than the known one; without a number it may be that of the
  * latest attempt, unless that was made since.
  */
 const isOfElsewhere = (
   { attempt, accountId, agentpayOrderId }: Payout,
-  made: { attempt: number; accountId: string | null; isLost: boolean },
+  made: AttemptMade,
   answer: ApplyAnswer,
 ): boolean => {
   if (!made.isLost) return made.accountId !== null && made.accountId !== accountId
@@ -120,6 +132,8 @@ const isOfElsewhere = (
     answer.kind === 'accepted' ? answer.agentpayOrderId !== agentpayOrderId : made.attempt < attempt
   return accountId !== null && isOther
 }
+
+type AttemptMade = { attempt: number; accountId: string | null; isLost: boolean }
 
 type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 
