@@ -56,14 +56,17 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   }
 
   /** The found keys that are neither under way nor left alone, at most `ofEach` of each merchant. */
-  free(found: readonly Key[], ofEach = Number.POSITIVE_INFINITY): Key[] {
+  free(found: readonly Key[], ofEach: number): Key[] {
+    return [...this.#freeByMerchant(found).values()].flatMap((keys) => keys.slice(0, ofEach))
+  }
+
+  #freeByMerchant(found: readonly Key[]): Map<string, Key[]> {
     const free = found.filter((key) => {
       const id = this.#deps.keyOf(key)
       const isTaken = this.#underWay.has(id) || this.#resting.has(key.merchantId)
       return !isTaken && !this.#leftAlone.get(key.merchantId)?.has(id)
     })
-    const byMerchant = Map.groupBy(free, ({ merchantId }) => merchantId)
-    return [...byMerchant.values()].flatMap((keys) => keys.slice(0, ofEach))
+    return Map.groupBy(free, ({ merchantId }) => merchantId)
   }
 
   /** Never rejects. Resolves to undefined if the result could not be stored; a later turn tries again. */
@@ -92,8 +95,9 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
     const byMerchant = Map.groupBy(found, ({ merchantId }) => merchantId)
     const withMore = limits.filter(({ merchantId, most }) => byMerchant.get(merchantId)?.length === most)
     this.#withMore = new Set(withMore.map(({ merchantId }) => merchantId))
-    const free = Map.groupBy(this.free(found), ({ merchantId }) => merchantId)
-    const waiting = [...free.values()].sort(([a], [b]) => held(slots, a) - held(slots, b))
+    const waiting = [...this.#freeByMerchant(found)]
+      .sort(([a], [b]) => slots.held(a) - slots.held(b))
+      .map(([, keys]) => keys)
     const begun: Promise<Taken | undefined>[] = []
     for (let i = 0; waiting.some((keys) => i < keys.length); i++) {
       for (const keys of waiting) {
@@ -163,9 +167,6 @@ type DueDeps<Key> = {
   ledger: Ledger
   log: Logger
 }
-
-const held = (slots: SharedSlots, key: { merchantId: string } | undefined): number =>
-  key ? slots.held(key.merchantId) : 0
 
 /** Waits up to PATIENCE_MS for work that has begun. Resolves to the results there are by then. */
 export async function soon<Result>(begun: readonly Promise<Result>[]): Promise<Result[]> {
