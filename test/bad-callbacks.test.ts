@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { request } from 'undici'
-import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf } from './ledger.ts'
+import { outboxMessages } from './outbox-messages.ts'
 
 /** Everything that a callback could change. */
 const contents = sql<object, { everything: string }>`

@@ -8,7 +8,6 @@ import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
 import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
-import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
 import { readBackPublished } from '../src/operators/restore/read-back-published.ts'
@@ -31,6 +30,7 @@ import {
   testLedger,
   upsertMerchant,
 } from './ledger.ts'
+import { outboxMessages } from './outbox-messages.ts'
 import { recoveryDeps } from './recovery-deps.ts'
 
 const { ledger, config, codec } = await testLedger({ after })

@@ -8,7 +8,6 @@ import type {
 import type { Payin } from '../src/domain/payin/payin.ts'
 import type { PayinState } from '../src/domain/payin/states.ts'
 import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
-import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
 import type { PayinOutcomesDeps } from '../src/payins/outcomes.ts'
 import type { PayinRequest } from '../src/payins/request.ts'
@@ -17,6 +16,7 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { ACCOUNT, testLedger } from './ledger.ts'
+import { outboxMessages } from './outbox-messages.ts'
 
 export const POLICY = {
   ...QUERY_POLICY,

@@ -281,7 +281,7 @@ const HOT: Hot[] = [
   ...(['payouts', 'payins'] as const).map((what) =>
     hot(`anomaliesBeside of ${what}`, anomaliesBeside, {
       anomalies: each((n) => ({
-        ...{ merchantId: 'acme', anomalyId: randomUUID(), kind: 'contradiction' },
+        ...{ merchantId: 'acme', anomalyId: randomUUID(), kind: 'contradiction' as const },
         ...(what === 'payouts' ? { payoutId: `p${n}`, orderNo: null } : { payoutId: null, orderNo: `C${n}` }),
       })),
       beyond: 'beyond',

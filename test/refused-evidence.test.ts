@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { request } from 'undici'
-import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { createPayin, recoverPayin } from '../src/payins/collect.ts'
 import { type Sql, sql } from '../src/platform/postgres/postgres.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
+import { outboxMessages } from './outbox-messages.ts'
 import { payinLedger, REQUEST } from './payins.ts'
 
 type Told = { orderNo: string; source: string; detail: string; times: number; messages: number }

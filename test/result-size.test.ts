@@ -9,7 +9,6 @@ import { QUERY_POLICY, sentPayout } from '../src/domain/payout/payout.fixture.ts
 import type { Change, Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
 import { readOrderReport } from '../src/gateway/calls/order-report.ts'
-import { outboxMessages } from '../src/ledger/sql/outbox-messages.ts'
 import { type Encode, messagesAbout, reversalMessage } from '../src/messages/messages.ts'
 import type { topicNames } from '../src/messages/topics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
@@ -17,6 +16,7 @@ import { parseCommand } from '../src/stages/intake/parse-command.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { cutText } from '../src/text/text.ts'
 import { testLedger } from './ledger.ts'
+import { outboxMessages } from './outbox-messages.ts'
 
 const MOST_BYTES = 16_000
 const RUNS = 30

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import pg from 'pg'
 import { PresenceCheck } from '../src/gateway/presence-check.ts'
@@ -11,7 +12,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { type Database, type Sql, signing } from '../src/platform/postgres/postgres.ts'
 import { Rounds } from '../src/platform/postgres/rounds.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { type SealingKeys, seal, sealingKey } from '../src/platform/seal.ts'
+import { type SealingKeys, seal } from '../src/platform/seal.ts'
 import { openByAccount } from '../src/queries/open-by-account.ts'
 import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/undecryptable.ts'
 import { KeyTrial } from '../src/stages/dispatch/undecryptable.ts'
@@ -23,7 +24,7 @@ const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` })
 const queriers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
 const presenceCheck = new PresenceCheck(systemClock)
 const log = silentLogger
-const KEYS: SealingKeys = { current: 1, keys: new Map([[1, sealingKey(Buffer.alloc(32, 1))]]) }
+const KEYS: SealingKeys = { current: 1, keys: new Map([[1, createSecretKey(Buffer.alloc(32, 1))]]) }
 
 function sealedPayout({ merchantId }: { merchantId: string }) {
   const payout = { merchantId, payoutId: 'p' }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { anyFreePort } from '../devkit/local/servers/processes/ports.ts'
 import { startPayoutd } from '../src/app/start.ts'
@@ -9,7 +9,6 @@ import { command } from '../src/domain/commands/command.fixture.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { sql, withSession } from '../src/platform/postgres/postgres.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
-import { sealingKey } from '../src/platform/seal.ts'
 import { freshDatabase } from './database.ts'
 import { accepted, payoutsOf, registered, testEnvironment, testLedger, upsertMerchant } from './ledger.ts'
 
@@ -42,7 +41,10 @@ const putAside = sql<object>`
 
 test('payoutd is up, and can be stopped, while payouts that waited for a key are still to be tried', async (t) => {
   const { ledger, config } = await testLedger(t)
-  const sealing = { current: 2, keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]) }
+  const sealing = {
+    current: 2,
+    keys: new Map([...config.sealing.keys, [2, createSecretKey(randomBytes(32))]]),
+  }
   await accepted(ledger, { ...config, sealing }, [command('sealed-1'), command('sealed-2')])
   await ledger.db.run(putAside, {})
   const release = await lockRows(t, config.databaseUrl, 'payouts')

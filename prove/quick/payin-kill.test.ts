@@ -12,7 +12,7 @@ import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
 import { payinIdFor } from '../../src/payins/identifiers.ts'
 import { createHttpServer, listen } from '../../src/platform/http.ts'
 import { readTopics } from '../../src/platform/kafka/reader.ts'
-import { headerText } from '../../src/platform/kafka/records.ts'
+import { readHeader } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { openCodec } from '../../src/platform/registry/codec.ts'
@@ -167,7 +167,7 @@ test('payoutd is killed repeatedly: each payin is created once, ends as at the g
       const decoded = await codec.decode(value)
       assert.ok('value' in decoded)
       const { payinId, status } = decoded.value as { payinId: string; status: string }
-      const end = `${status.toLowerCase()} ${headerText(headers, 'ce_id')}`
+      const end = `${status.toLowerCase()} ${readHeader(headers, 'ce_id')}`
       told.set(payinId, (told.get(payinId) ?? new Set()).add(end))
     },
     log: silentLogger,

@@ -15,7 +15,6 @@ import { command } from '../../src/domain/commands/command.fixture.ts'
 import { paise } from '../../src/domain/money.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
 import { signature } from '../../src/gateway/wire/sign.ts'
-import { outboxMessages } from '../../src/ledger/sql/outbox-messages.ts'
 import { migrateAll } from '../../src/ledger/tables/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
 import { createPublisher } from '../../src/platform/kafka/producer.ts'
@@ -27,6 +26,7 @@ import { connectRegistry } from '../../src/platform/registry/registry.ts'
 import { callbackPath } from '../../src/stages/outcomes/callback-endpoint.ts'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
+import { outboxMessages } from '../../test/outbox-messages.ts'
 
 const program = path.resolve(import.meta.dirname, '../../bin/payoutd.ts')
 

@@ -20,7 +20,6 @@ import type { OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import type { Logger } from '../../src/platform/log.ts'
 import type { Codec } from '../../src/platform/registry/codec.ts'
 import { Heartbeats } from '../../src/platform/running/heartbeats.ts'
-import { sealingKey } from '../../src/platform/seal.ts'
 import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../../src/stages/dispatch/undecryptable.ts'
 import { Intake } from '../../src/stages/intake/intake.ts'
@@ -46,7 +45,7 @@ export type Loop = {
 }
 
 export const KEYS = {
-  sealing: { current: 1, keys: new Map([[1, sealingKey(Buffer.alloc(32, 1))]]) },
+  sealing: { current: 1, keys: new Map([[1, createSecretKey(Buffer.alloc(32, 1))]]) },
   fingerprint: createSecretKey(Buffer.alloc(32, 7)),
 }
 const IN_FLIGHT = 8

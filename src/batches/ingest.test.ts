@@ -9,7 +9,7 @@ import { schemaSubjects, topicNames } from '../messages/topics.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, openTransaction, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
-import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
+import { type OutgoingRecord, readHeader } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { registerSchemas } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
@@ -697,7 +697,7 @@ test('on a real Kafka every payable row arrives, in the format of the schemas', 
     topics: [topics.commands],
     log: silentLogger,
     onRecord: ({ headers }) => {
-      types.push(headerText(headers, 'ce_type'))
+      types.push(readHeader(headers, 'ce_type'))
       if (types.length === 1_201) resolve()
     },
   })

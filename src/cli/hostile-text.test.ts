@@ -9,6 +9,7 @@ import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { openLedger } from '../app/ledger.ts'
 import { ListFile } from '../batches/list-file.ts'
 import { readConfig } from '../config/config.ts'
+import type { AnomalyKind } from '../domain/anomaly-kinds.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { ZERO } from '../domain/money.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
@@ -48,7 +49,7 @@ async function hostileLedger(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; 
   for (const id of ['p-1', 'p-2']) {
     await decided(ledger, id, submit)
     await decided(ledger, id, accept)
-    const odd = (kind: string) =>
+    const odd = (kind: AnomalyKind) =>
       decided(ledger, id, (payout) => anomaly(payout, 'QUERY', kind, HOSTILE, exchange))
     await odd('contradiction')
   }

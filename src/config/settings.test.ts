@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { FILES } from '../../scripts/settings-table.ts'
+import { FILES } from '../../scripts/reference.ts'
 import { ConfigError, readConfig, VARIABLES } from './config.ts'
 import { MERCHANT_SETTINGS, SETTINGS } from './settings.ts'
 
@@ -56,7 +56,7 @@ test('a default in the table is the value in force without the variable', () => 
 })
 
 for (const { file, write } of FILES) {
-  test(`${file.split('/').at(-1)} is what npm run settings writes`, () => {
-    assert.equal(readFileSync(file, 'utf8'), write(), 'run npm run settings')
+  test(`${file.split('/').at(-1)} is what npm run reference writes`, () => {
+    assert.equal(readFileSync(file, 'utf8'), write(), 'run npm run reference')
   })
 }

@@ -1,6 +1,6 @@
 import { MERCHANT_VARIABLES } from './merchant-variables.ts'
 
-/** One variable, as docs/reference/settings.md and .env.example show it (`npm run settings` writes both). */
+/** One variable, as docs/reference/settings.md and .env.example show it (`npm run reference` writes both). */
 export type Setting = {
   name: string
   /** The value while it is not set. Null: none. */

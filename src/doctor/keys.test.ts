@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { accepted, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { storedProofs } from '../operators/sql/key-proofs.ts'
-import { sealingKey } from '../platform/seal.ts'
 import { hold } from '../stages/dispatch/undecryptable.ts'
 import { checkAwaiting, checkKeys } from './keys.ts'
 import { awaitingKey } from './sql/awaiting-key.ts'
 
 const newKeys = (): KeyPair => ({
-  sealing: { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) },
-  fingerprint: sealingKey(randomBytes(32)),
+  sealing: { current: 1, keys: new Map([[1, createSecretKey(randomBytes(32))]]) },
+  fingerprint: createSecretKey(randomBytes(32)),
 })
 
 test('doctor reports about keys what a process that uses them would report, and stores no proof', async (t) => {

@@ -1,4 +1,6 @@
+import type { AnomalyKind } from './anomaly-kinds.ts'
 import { formatRupees, type Paise } from './money.ts'
+import type { Anomaly } from './payout/payout.ts'
 import { endedUnpaid, type State } from './payout/states.ts'
 
 /** How the detail of a contradiction begins. */
@@ -19,10 +21,10 @@ export function saidAgainst(state: State): string[] {
 type Facts = { status: string; amount: Paise | null; orderId: string | null; utr: string | null }
 
 /** The kinds of anomaly about single fields of a report that counts all the same. */
-export const ABOUT_FIELDS = ['unreadable-fields', 'fee-above-amount']
+export const ABOUT_FIELDS: readonly AnomalyKind[] = ['unreadable-fields', 'fee-above-amount']
 
 /** The anomaly of a report that counts although some of its fields are unreadable. */
-export const unreadableFields = (unreadable: readonly string[]): { kind: string; detail: string } => ({
+export const unreadableFields = (unreadable: readonly string[]): Pick<Anomaly, 'kind' | 'detail'> => ({
   kind: 'unreadable-fields',
   detail: `the gateway says ${unreadable.join(' and ')}, which payoutd cannot read and did not store`,
 })

@@ -65,7 +65,13 @@ export const reversalEventId = (merchantId: string, payoutId: string): string =>
   nameUuid(joined([merchantId, payoutId, 'reversed']))
 
 /** The same anomaly has the same id, however often it appears. */
-export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
+export const anomalyId = ({
+  merchantId,
+  payoutId,
+  orderNo,
+  kind,
+  detail,
+}: Pick<Anomaly, 'merchantId' | 'payoutId' | 'orderNo' | 'detail'> & { kind: string }): string =>
   nameUuid(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]))
 
 /**

@@ -17,7 +17,7 @@ import { migrateAll } from '../ledger/tables/migrate-all.ts'
 import type { Collector } from '../payins/collect.ts'
 import { createHttpServer } from '../platform/http.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
-import { headerText } from '../platform/kafka/records.ts'
+import { readHeader } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
@@ -139,8 +139,8 @@ test('a payin is created, paid on its page and called back, and its result is on
       assert.ok('value' in decoded)
       const { payinId, status, amount, utr } = decoded.value as Record<string, unknown>
       if (payinId !== created.body.payinId) return
-      const traceparent = headerText(headers, 'traceparent')
-      results.push([key?.toString(), headerText(headers, 'ce_type'), traceparent, status, amount, utr])
+      const traceparent = readHeader(headers, 'traceparent')
+      results.push([key?.toString(), readHeader(headers, 'ce_type'), traceparent, status, amount, utr])
     },
     log: silentLogger,
   })

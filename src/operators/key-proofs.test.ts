@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { sealingKey } from '../platform/seal.ts'
 import { type KeyPair, proveKeys } from './key-proofs.ts'
 import { storedProofs } from './sql/key-proofs.ts'
 
-const newKey = () => sealingKey(randomBytes(32))
+const newKey = () => createSecretKey(randomBytes(32))
 const first = newKey()
 const second = newKey()
 const fingerprint = newKey()

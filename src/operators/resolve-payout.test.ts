@@ -12,6 +12,7 @@ import {
   upsertMerchant,
   within,
 } from '../../test/ledger.ts'
+import { outboxMessages } from '../../test/outbox-messages.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
@@ -25,7 +26,6 @@ import type { Resolution } from '../domain/payout/resolve.ts'
 import { anomaly, become } from '../domain/payout/transition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
-import { outboxMessages } from '../ledger/sql/outbox-messages.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../queries/payout-story.ts'

@@ -1,3 +1,4 @@
+import type { AnomalyKind } from '../domain/anomaly-kinds.ts'
 import { UNKEPT } from '../domain/evidence.ts'
 import type { Instant } from '../domain/instant.ts'
 import { applyEvidence, besides, withWhatItSays } from '../domain/payin/apply-evidence.ts'
@@ -127,7 +128,7 @@ function decide(
       : recordNothingFound(payin, answer, evidence, evidence.queryPolicy, now)
   }
   const { report, accountIds } = evidence
-  const odd = (kind: string, detail: string) =>
+  const odd = (kind: AnomalyKind, detail: string) =>
     anomaly(evidence, 'CALLBACK', kind, withWhatItSays(detail, report), report.exchange)
   if (!payin) return odd('unknown-order', 'a signed callback came for a payin that payoutd never created')
   if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DoesNotOpen, type SealingKeys, seal, sealingKey, unseal } from './seal.ts'
+import { DoesNotOpen, type SealingKeys, seal, unseal } from './seal.ts'
 
-const one = sealingKey(Buffer.alloc(32, 1))
-const two = sealingKey(Buffer.alloc(32, 2))
+const one = createSecretKey(Buffer.alloc(32, 1))
+const two = createSecretKey(Buffer.alloc(32, 2))
 const keys: SealingKeys = { current: 1, keys: new Map([[1, one]]) }
 
 test('sealed text opens in its own context, and in no other', () => {

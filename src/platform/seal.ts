@@ -1,10 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  type KeyObject,
-  randomFillSync,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
 
 /** Keys by id (1 to 255). New text is sealed with `current`; the others still open what they sealed. */
 export type SealingKeys = { current: number; keys: ReadonlyMap<number, KeyObject> }
@@ -24,8 +18,6 @@ function nonce(): Buffer {
   drawn += IV
   return Buffer.from(pool.subarray(drawn - IV, drawn))
 }
-
-export const sealingKey = (secret: Buffer): KeyObject => createSecretKey(secret)
 
 /**
  * AES-256-GCM: key id, nonce, tag, ciphertext. `context` is bound to it: data sealed for one row does not open for

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
@@ -12,7 +12,6 @@ import { storeDecisions } from '../ledger/ledger.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
 import { systemClock } from '../platform/running/clock.ts'
-import { sealingKey } from '../platform/seal.ts'
 import { openAttempts } from '../stages/dispatch/sql/claim.ts'
 import { listText } from '../views/list-text.ts'
 import { storyText } from '../views/story-text.ts'
@@ -171,7 +170,7 @@ test('a payout whose key is lost is shown all the same, without its beneficiary'
   const { ledger } = await sent(t)
   const story = await tellPayout(ledger.db, KEY, {
     current: 1,
-    keys: new Map([[1, sealingKey(randomBytes(32))]]),
+    keys: new Map([[1, createSecretKey(randomBytes(32))]]),
   })
   assert.equal(story.beneficiary, null)
   assert.match(

@@ -85,6 +85,6 @@ test('a server that could lose a commit, cannot be written or is too old is wron
   assert.match(checkServer({ ...SERVER, fsync: 'off' }, 'db').what, /can lose commits/)
   assert.match(checkServer({ ...SERVER, standby: true }, 'db').what, /standby/)
   assert.match(checkServer({ ...SERVER, readOnly: true }, 'db').what, /refuses writes/)
-  assert.match(checkServer({ ...SERVER, version: 160_004, versionText: '16.4' }, 'db').what, /too old/)
+  assert.match(checkServer({ ...SERVER, version: 170_006, versionText: '17.6' }, 'db').what, /too old/)
   assert.match(checkServer({ ...SERVER, encoding: 'SQL_ASCII' }, 'db').what, /SQL_ASCII/)
 })

@@ -13,8 +13,8 @@ import {
   serverState,
 } from '../sql/server.ts'
 
-/** The oldest server version that knows `transaction_timeout`. */
-const OLDEST = 17
+/** payoutd is tried with no older server version. */
+const OLDEST = 18
 
 export function databaseChecks(db: Database, address: string, clock: Clock): Check[] {
   return [

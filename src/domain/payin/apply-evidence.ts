@@ -1,8 +1,10 @@
 import { unreadableFields, withFacts } from '../anomaly-details.ts'
+import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
 import { IN_DOUBT } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import type { Anomaly } from '../payout/payout.ts'
 import { isSameUtr } from '../utr.ts'
 import type { PayinReport } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -44,7 +46,7 @@ function settled(
     return { ...decision, change: { ...change, exchange: null } }
   }
   const mismatch = compare(payin, report)
-  const odd = (kind: string, detail: string): PayinDecision => {
+  const odd = (kind: AnomalyKind, detail: string): PayinDecision => {
     const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
     const there = shown(payin)
     const isAnswer = source === 'QUERY' && payin.state !== 'paid' && payin.state !== 'creating'
@@ -127,7 +129,7 @@ export function besides(
   payin: Payin,
   report: PayinReport,
   source: 'CALLBACK' | 'QUERY',
-  { kind, detail }: { kind: string; detail: string },
+  { kind, detail }: Pick<Anomaly, 'kind' | 'detail'>,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
@@ -164,8 +166,8 @@ const shown = (payin: Payin): Payin =>
     ? payin
     : { ...payin, orderShown: true, notFoundCount: 0 }
 
-function compare(payin: Payin, report: PayinReport): { kind: string; detail: string } | null {
-  const differ = (kind: string, theirs: unknown, ours: unknown) => ({
+function compare(payin: Payin, report: PayinReport): Pick<Anomaly, 'kind' | 'detail'> | null {
+  const differ = (kind: AnomalyKind, theirs: unknown, ours: unknown) => ({
     kind,
     detail: `the gateway says ${theirs}, ours is ${ours}`,
   })

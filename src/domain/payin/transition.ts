@@ -1,4 +1,5 @@
 import { cutText } from '../../text/text.ts'
+import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/next-query.ts'
@@ -102,7 +103,7 @@ export const change = (
 export const anomaly = (
   { merchantId, payinId }: Pick<Payin, 'merchantId' | 'payinId'>,
   source: EvidenceSource,
-  kind: string,
+  kind: AnomalyKind,
   detail: string,
   exchange: Exchange | null,
 ): { anomaly: Anomaly } => ({

@@ -1,4 +1,5 @@
 import { contradicts, unreadableFields, withFacts } from '../anomaly-details.ts'
+import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { Doubt, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
@@ -18,7 +19,7 @@ import {
   type QueryPolicy,
 } from './next-query.ts'
 import { shown } from './order-shown.ts'
-import type { Decision, Payout } from './payout.ts'
+import type { Anomaly, Decision, Payout } from './payout.ts'
 import { hasEarlierOrders, isOfPayment, mayBePaidByAnother, mayHaveSeveral } from './several-orders.ts'
 import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
@@ -55,7 +56,7 @@ function settled(
   const { exchange } = report
   if (payout.attempt === 0 && mayShowOrder(report)) return reportedThere(payout, report, source)
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
-  const odd = (kind: string, detail: string) => {
+  const odd = (kind: AnomalyKind, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
     const isBesides = kind === ANOTHER_ORDER || isOfUnknown(payout, report)
     const there = isBesides ? withAnotherOrder(payout) : shown(payout)
@@ -197,7 +198,7 @@ function completed(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QU
  * Another UTR or fee of what both call paid, or a report that does not name the payment of a payout that may have several orders:
  * it may be about another one. Of a payment with neither number nor UTR nobody can tell.
  */
-function contradictedDetail(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
+function contradictedDetail(payout: Payout, report: OrderReport): Pick<Anomaly, 'kind' | 'detail'> | null {
   const { status, utr, fee, agentpayOrderId } = report
   if (payout.state !== 'paid') return null
   if (status === 'failed') {
@@ -320,7 +321,7 @@ function agrees({ state, unreported }: Payout, status: OrderReport['status']): b
   return (state === 'paid' && status === 'success') || (state === 'failed' && status === 'failed')
 }
 
-function compare(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
+function compare(payout: Payout, report: OrderReport): Pick<Anomaly, 'kind' | 'detail'> | null {
   if (payout.orderNo !== report.mchOrderNo) {
     return { kind: 'order-mismatch', detail: 'the order number is of another attempt series' }
   }

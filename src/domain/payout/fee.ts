@@ -1,4 +1,5 @@
 import { formatRupees, type Paise, paise } from '../money.ts'
+import type { Anomaly } from './payout.ts'
 
 /** What recent answers show about a merchant's fees. The expected fee of a payout is the lower of the two. */
 export type Fees = {
@@ -48,7 +49,7 @@ const isAboveAmount = (fee: Paise, amount: Paise): boolean => fee > amount && fe
 /**
  * The anomaly of an implausible fee: payoutd keeps the fee as reported, but estimates nothing by it. Null: the fee is plausible.
  */
-export const oddFee = (fee: Paise | null, amount: Paise): { kind: string; detail: string } | null =>
+export const oddFee = (fee: Paise | null, amount: Paise): Pick<Anomaly, 'kind' | 'detail'> | null =>
   fee !== null && isAboveAmount(fee, amount)
     ? {
         kind: 'fee-above-amount',

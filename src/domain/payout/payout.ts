@@ -1,3 +1,4 @@
+import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import type { Fault } from '../fault.ts'
 import type { Instant } from '../instant.ts'
@@ -101,8 +102,7 @@ export type Anomaly = {
   merchantId: string
   payoutId: string | null
   orderNo: string | null
-  /** `contradiction`, `amount-mismatch`, `unknown-order`, `unlisted-status`, … */
-  kind: string
+  kind: AnomalyKind
   detail: string
   source: EvidenceSource
   exchange: Exchange | null

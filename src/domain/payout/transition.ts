@@ -1,3 +1,4 @@
+import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import { payoutKey } from '../identifiers.ts'
 import type { Instant } from '../instant.ts'
@@ -75,7 +76,7 @@ export const change = (
 export function anomaly(
   payout: Payout,
   source: EvidenceSource,
-  kind: string,
+  kind: AnomalyKind,
   detail: string,
   exchange: Exchange | null,
 ): { anomaly: Anomaly } {

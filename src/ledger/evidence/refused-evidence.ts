@@ -1,4 +1,5 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { Anomaly } from '../../domain/payout/payout.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type Blame, blame, sqlState } from '../../platform/postgres/faults.ts'
 import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
@@ -29,7 +30,7 @@ export async function keepRefused(
     about.source === 'CLOCK'
       ? `the database refuses to store its next step (${code}), so it stays as it is, and payoutd tries again`
       : `the database refuses to store this report (${code}), so the report changes nothing`
-  const anomaly = { ...about, orderNo: orderNo || null, kind: 'not-stored', detail, exchange: null }
+  const anomaly: Anomaly = { ...about, orderNo: orderNo || null, kind: 'not-stored', detail, exchange: null }
   try {
     const { db } = ledgerOf(ledger, about.merchantId)
     await db.transaction('keep refused evidence', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))

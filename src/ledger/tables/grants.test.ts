@@ -64,7 +64,7 @@ test('the role that runs payoutd can store commands, claim, apply evidence, paus
   const odd = {
     anomaly: {
       ...{ merchantId: 'acme', payoutId: 'p-1', orderNo: payout.orderNo, exchange: null },
-      ...{ kind: 'amount-mismatch', detail: 'another', source: 'QUERY' as const },
+      ...({ kind: 'amount-mismatch', detail: 'another', source: 'QUERY' } as const),
     },
   }
   for (let i = 0; i < 2; i++) await db.transaction('test', (tx) => storeDecisions(tx, ledger, [unmoved, odd]))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { WrittenMessage } from '../../../test/lost-ledger.ts'
+import { outboxMessages } from '../../../test/outbox-messages.ts'
 import { besideSandbox } from '../../../test/reconcile.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
@@ -8,7 +9,6 @@ import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeDecisions } from '../../ledger/ledger.ts'
-import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import type { TopicRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { acknowledgeAnomalies } from '../acknowledge.ts'
@@ -84,7 +84,7 @@ test('a report against the end of a failed payout counts again', async (t) => {
   await lost.db.run(failUnpaid, {})
   await decided(lost.ledger, 'p', (payout) => {
     const { merchantId, payoutId, orderNo } = payout
-    const said = { kind: 'contradiction', detail: 'it is paid (success)', source: 'QUERY' as const }
+    const said = { kind: 'contradiction', detail: 'it is paid (success)', source: 'QUERY' } as const
     return { anomaly: { merchantId, payoutId, orderNo, ...said, exchange: null } }
   })
   assert.deepEqual(await lost.db.run(saidOtherwise, {}), [{ saidOtherwise: 'open' }])

@@ -79,8 +79,8 @@ export async function recallAnomalies(
 /** An anomaly as the topic has it, with its id. */
 export function publishedAnomaly({ value }: Readable): { id: string; published: AnomalyRecord } {
   const published = value as AnomalyRecord
-  const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = published
-  return { id: anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), published }
+  const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail } = published
+  return { id: anomalyId({ merchantId, payoutId, orderNo, kind, detail }), published }
 }
 
 /** Of those that are open. One that waits goes to a person. */

@@ -57,8 +57,8 @@ test('when a person vouches that nothing was lost, a fence that payoutd raised c
 test('the fence stays if evidence arrived of something that the ledger lacks, of any merchant', async () => {
   await failover()
   const anomaly = {
-    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
-    ...{ detail: 'the gateway answered attempt 1', source: 'APPLY' as const },
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', exchange: null },
+    ...({ kind: NEVER_SENT, detail: 'the gateway answered attempt 1', source: 'APPLY' } as const),
   }
   await db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /the gateway answered attempt 1/)
@@ -72,8 +72,8 @@ test('the fence stays if evidence arrived of something that the ledger lacks, of
 test('the fence stays if such evidence arrived again after an earlier time', async () => {
   await failover()
   const anomaly = {
-    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
-    ...{ detail: 'the gateway answered attempt 1', source: 'APPLY' as const },
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', exchange: null },
+    ...({ kind: NEVER_SENT, detail: 'the gateway answered attempt 1', source: 'APPLY' } as const),
   }
   const come = () => db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   await come()

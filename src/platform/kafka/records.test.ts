@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readTraceparent } from '../traceparent.ts'
-import { headerText, readHeader } from './records.ts'
+import { readHeader } from './records.ts'
 
 const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 
-test('a header too long to read counts as missing, and is passed on whole', () => {
+test('a header too long to read counts as missing', () => {
   const headers = {
     traceparent: Buffer.alloc(1_000_000, 'a'),
     reason: [Buffer.from('first'), Buffer.from('x')],
   }
   assert.equal(readHeader(headers, 'traceparent'), undefined)
-  assert.equal(headerText(headers, 'traceparent')?.length, 1_000_000)
   assert.equal(readHeader(headers, 'reason'), 'first')
   assert.equal(readHeader(headers, 'other'), undefined)
 })

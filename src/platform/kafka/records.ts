@@ -52,13 +52,7 @@ export type RecordBatch = {
 /** More than any header that payoutd reads may have; the longest is the origin of a dead letter. */
 const MOST_IN_HEADER = 512
 
-/** The text of a header, or of its first value if it has several. */
-export function headerText(headers: RecordHeaders, name: string): string | undefined {
-  const given = headers[name]
-  return (Array.isArray(given) ? given[0] : given)?.toString()
-}
-
-/** The same for a header that payoutd reads, not only passes on: one of more than 512 bytes counts as missing. */
+/** The text of a header, or of its first value if it has several. One of more than 512 bytes counts as missing. */
 export function readHeader(headers: RecordHeaders, name: string): string | undefined {
   const given = headers[name]
   const first = Array.isArray(given) ? given[0] : given

@@ -11,6 +11,7 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
+import { outboxMessages } from '../../../test/outbox-messages.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
@@ -18,7 +19,6 @@ import { paise } from '../../domain/money.ts'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
@@ -14,7 +14,6 @@ import { noteLoss, provenLosses } from '../../ledger/sql/fence.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { sealingKey } from '../../platform/seal.ts'
 import { WARM } from './merchant-gate.ts'
 
 /** A busy machine may take seconds from a claim to its send. */
@@ -150,7 +149,10 @@ test('payoutd logs a payout that no key opens in one line without a stack, and s
   const ends = endsOf(t)
   const gateway = await silentGateway(ends)
   const { ledger, config, payoutd, warnings } = await dispatchTo(ends, gateway)
-  const sealing = { current: 2, keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]) }
+  const sealing = {
+    current: 2,
+    keys: new Map([...config.sealing.keys, [2, createSecretKey(randomBytes(32))]]),
+  }
   await accepted(ledger, { ...config, sealing }, [command('p1')])
   await accepted(ledger, config, [command('p2')])
   await gateway.applied(1)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import {
@@ -16,7 +16,7 @@ import { paise } from '../../domain/money.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
+import type { SealingKeys } from '../../platform/seal.ts'
 import { claim } from './claim.ts'
 import { KeyTrial } from './undecryptable.ts'
 
@@ -32,7 +32,7 @@ async function behindSealed(t: TestContext, sealed: number) {
   await setBalance(ledger.db, 'acme', 10n ** 12n)
   const both: SealingKeys = {
     current: 2,
-    keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]),
+    keys: new Map([...config.sealing.keys, [2, createSecretKey(randomBytes(32))]]),
   }
   const amount = paise(10_000n)
   const ids = Array.from({ length: sealed }, (_, i) => `sealed-${i}`)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
+import { outboxMessages } from '../../../test/outbox-messages.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { paise } from '../../domain/money.ts'
-import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { topicNames } from '../../messages/topics.ts'
 import { kafka, makeTopic, publisher as publisherOf } from '../../platform/kafka/kafka.fixture.ts'
@@ -16,7 +16,7 @@ import { Metrics } from '../../platform/metrics.ts'
 import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { Heartbeats } from '../../platform/running/heartbeats.ts'
-import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
+import type { SealingKeys } from '../../platform/seal.ts'
 import { Relay } from '../relay/relay.ts'
 import type { Original } from './dead-letter.ts'
 import {
@@ -218,7 +218,10 @@ test('with other keys a dead letter does not open', async (t) => {
   await take([record(Buffer.from('no command'))])
   const [letter] = await letters()
   assert.ok(letter)
-  assert.equal(openLetter(letter, { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }), null)
+  assert.equal(
+    openLetter(letter, { current: 1, keys: new Map([[1, createSecretKey(randomBytes(32))]]) }),
+    null,
+  )
 })
 
 test('a replay publishes the original bytes, key and headers, and records what was replayed, by whom and why', async (t) => {

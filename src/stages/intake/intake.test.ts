@@ -4,12 +4,12 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { standAt, testLedger } from '../../../test/ledger.ts'
+import { outboxMessages } from '../../../test/outbox-messages.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { fingerprint, orderNumber } from '../../domain/identifiers.ts'
 import { openDetails } from '../../ledger/encrypted-details.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { sweepCancels } from '../../ledger/sql/cancels.ts'
-import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { cancelBatch } from '../../operators/cancel-batch.ts'
 import { cancelPayouts } from '../../operators/cancel-payouts.ts'
@@ -17,7 +17,7 @@ import { fence, findFence } from '../../operators/restore/restore.ts'
 import { kafka, makeTopic } from '../../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../../platform/kafka/producer.ts'
 import { readTopics } from '../../platform/kafka/reader.ts'
-import { headerText, type OutgoingRecord, type RecordBatch } from '../../platform/kafka/records.ts'
+import { type OutgoingRecord, type RecordBatch, readHeader } from '../../platform/kafka/records.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
@@ -782,7 +782,7 @@ test('an order that the gateway reported before its command came fences its merc
   const { take, requested, ledger } = await intake(t)
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: null, orderNo: orderNumber('acme', 'salary-1', 1), exchange: null },
-    ...{ kind: 'unknown-order', detail: 'a signed callback came', source: 'CALLBACK' as const },
+    ...({ kind: 'unknown-order', detail: 'a signed callback came', source: 'CALLBACK' } as const),
   }
   await ledger.db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   await take([requested(request()), requested(request({ payoutId: 'salary-2' }))])
@@ -866,8 +866,8 @@ test('every message about a payout carries the traceparent of its command, unles
         })
         taken = record.offset + 1n
       } else {
-        const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')
-        const message = `${record.key} ${type} ${headerText(record.headers, 'traceparent')}`
+        const type = readHeader(record.headers, 'ce_type')?.replace('in.payoutd.', '')
+        const message = `${record.key} ${type} ${readHeader(record.headers, 'traceparent')}`
         decoded.set(`${topic} ${record.offset}`, message)
       }
     },

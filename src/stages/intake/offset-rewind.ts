@@ -41,7 +41,7 @@ export async function fenceAfterRewind(
   const decisions = fenced.map(({ merchantId }) => ({
     anomaly: {
       ...{ merchantId, payoutId: null, orderNo: null, exchange: null },
-      ...{ kind: 'ledger-set-back', detail: reason, source: 'COMMAND' as const },
+      ...({ kind: 'ledger-set-back', detail: reason, source: 'COMMAND' } as const),
     },
   }))
   await storeDecisions(tx, ledger, decisions)

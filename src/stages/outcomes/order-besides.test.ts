@@ -9,6 +9,7 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
+import { outboxMessages } from '../../../test/outbox-messages.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
@@ -16,7 +17,6 @@ import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
 import { QUERY_POLICY } from '../../domain/payout/payout.fixture.ts'
 import { fencedMerchants } from '../../ledger/ledger.ts'
-import { outboxMessages } from '../../ledger/sql/outbox-messages.ts'
 import { resolvePayout } from '../../operators/resolve-payout.ts'
 import { reversePayout } from '../../operators/reversal.ts'
 import { silentLogger } from '../../platform/log.ts'

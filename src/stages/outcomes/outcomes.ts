@@ -5,7 +5,7 @@ import type { Instant } from '../../domain/instant.ts'
 import { mayShowOrder, reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
-import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import type { Anomaly, Decision, Payout } from '../../domain/payout/payout.ts'
 import { reportedElsewhere } from '../../domain/payout/reported-elsewhere.ts'
 import { isOfPayment } from '../../domain/payout/several-orders.ts'
 import { isEnd } from '../../domain/payout/states.ts'
@@ -252,7 +252,7 @@ function unknownOrder(evidence: PayoutEvidence): Decision {
 }
 
 /** Anybody with access to the merchant's account can create orders; one that payoutd asks about was in the ledger. */
-const ofUnknownOrder = ({ source }: PayoutEvidence): { kind: string; detail: string } =>
+const ofUnknownOrder = ({ source }: PayoutEvidence): Pick<Anomaly, 'kind' | 'detail'> =>
   source === 'CALLBACK'
     ? { kind: 'unknown-order', detail: 'a signed callback came for an order that payoutd never sent' }
     : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }

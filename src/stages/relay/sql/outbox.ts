@@ -1,6 +1,11 @@
-import { messagesIn } from '../../../ledger/sql/outbox-messages.ts'
 import { furtherQueues } from '../../../ledger/sql/outbox-queues.ts'
-import { sql } from '../../../platform/postgres/postgres.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+
+/** The messages of a row `o` of the outbox, in their order, with their places `n`, from 1. */
+export const messagesIn: Fragment = {
+  fragment: `unnest(o.keys, o.event_ids, o.types, o.contents, o.headers)
+    with ordinality as m (key, event_id, type, value, headers, n)`,
+}
 
 /** `n`: the message's place, from 1, in the row at `position`. */
 export type Outgoing = {

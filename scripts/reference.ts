@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { SECRETS } from '../src/config/config.ts'
 import { fieldOf, MERCHANT_SETTINGS, SETTINGS, type Setting } from '../src/config/settings.ts'
+import { ANOMALY_KINDS } from '../src/domain/anomaly-kinds.ts'
 
 const code = (text: string): string => `\`${text}\``
 
@@ -28,7 +29,7 @@ export function settingsPage(): string {
   )
   return `# Settings
 
-\`npm run settings\` writes this page and \`.env.example\` from [src/config/settings.ts](../../src/config/settings.ts).
+\`npm run reference\` writes this page and \`.env.example\` from [src/config/settings.ts](../../src/config/settings.ts).
 
 payoutd reads its settings from the environment. It reports every missing or wrong variable at once and does not start. An empty
 variable counts as not set. Once the settings are complete, \`payoutd doctor\` says which of the servers that they name do not answer.
@@ -77,9 +78,26 @@ export function envExample(): string {
   return groups.map(({ title, settings }) => [`## ${title}\n`, ...settings.map(line)].join('\n')).join('\n')
 }
 
+/** docs/reference/anomalies.md. */
+export function anomaliesPage(): string {
+  const kinds = Object.entries(ANOMALY_KINDS).map(([kind, what]) => `| ${code(kind)} | ${what} |`)
+  return `# Kinds of anomalies
+
+\`npm run reference\` writes this page from [src/domain/anomaly-kinds.ts](../../src/domain/anomaly-kinds.ts).
+
+An anomaly is evidence that contradicts the ledger, or that a person should see. payoutd keeps it and publishes it on \`payout.anomalies\`.
+[Anomalies](../how-to/decide-about-a-payout.md#anomalies) says what to do about one. Later releases may add kinds.
+
+| kind | what it says |
+|---|---|
+${kinds.join('\n')}
+`
+}
+
 const root = path.resolve(import.meta.dirname, '..')
 export const FILES = [
   { file: path.join(root, 'docs', 'reference', 'settings.md'), write: settingsPage },
+  { file: path.join(root, 'docs', 'reference', 'anomalies.md'), write: anomaliesPage },
   { file: path.join(root, '.env.example'), write: envExample },
 ]
 
