@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { IMPLEMENTATIONS, implementationOf } from './implementations.ts'
-import { report } from './report.ts'
-import { keepResults } from './results.ts'
+import { report } from './figures/report.ts'
+import { keepResults } from './figures/results.ts'
 import { type Measurement, run } from './run.ts'
-import { onFreshServers } from './servers.ts'
-import { type BenchSettings, SETTLE_MS, STEADY, WARM_UP_PAYOUTS } from './settings.ts'
+import { IMPLEMENTATIONS, implementationOf } from './testbed/implementations.ts'
+import { onFreshServers } from './testbed/servers.ts'
+import { type BenchSettings, SETTLE_MS, STEADY, WARM_UP_PAYOUTS } from './testbed/settings.ts'
 
 type BenchOptions = {
   payouts: number

@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
-import type { Cpu } from './cpu.ts'
+import type { Cpu } from './figures/cpu.ts'
+import { median, sum } from './figures/statistics.ts'
 import type { Measurement } from './run.ts'
-import { median, sum } from './statistics.ts'
 
 /** What a contender took in one run, as a multiple of what payoutd took in the same one; null: it is no program. */
 type Bar = { name: string; cpu: Cpu; payoutsPerSecond: number | null }

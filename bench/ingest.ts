@@ -7,11 +7,11 @@ import { lastLines, ServerProcess } from '../devkit/local/servers/processes/proc
 import { topicNames } from '../src/messages/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { payoutdProgram } from './implementations.ts'
-import { cpuSeconds, peakMemoryMb } from './processes.ts'
-import { keepResults } from './results.ts'
-import { type BenchServers, onFreshServers } from './servers.ts'
-import { openTestbed, type Testbed } from './testbed.ts'
+import { keepResults } from './figures/results.ts'
+import { payoutdProgram } from './testbed/implementations.ts'
+import { cpuSeconds, peakMemoryMb } from './testbed/processes.ts'
+import { type BenchServers, onFreshServers } from './testbed/servers.ts'
+import { openTestbed, type Testbed } from './testbed/testbed.ts'
 
 /** The memory limit of `payoutd ingest`, however large the file is. */
 const MEMORY_LIMIT_MB = 200

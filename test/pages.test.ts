@@ -15,7 +15,7 @@ import { payoutsInStates } from '../src/queries/list-payouts.ts'
 import { merchantOverviews } from '../src/queries/merchant-overview.ts'
 import { openByAccount } from '../src/queries/open-by-account.ts'
 import { findPayout } from '../src/queries/payout-story.ts'
-import { openPayoutsInStates } from '../src/queries/sql/list.ts'
+import { openPayoutsInStates } from '../src/queries/sql/payouts/list.ts'
 import { freshDatabase } from './database.ts'
 import { fill } from './fill.ts'
 

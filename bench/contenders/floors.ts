@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { OrderReport } from '../../src/domain/evidence.ts'
-import { cpuSeconds } from '../processes.ts'
-import { WARM_UP_PAYOUTS } from '../settings.ts'
+import { cpuSeconds } from '../testbed/processes.ts'
+import { WARM_UP_PAYOUTS } from '../testbed/settings.ts'
 import { openParts, type Row } from './parts.ts'
 import { openPool, publishSome, type Queue, storeIn, takeIn } from './pipeline.ts'
 

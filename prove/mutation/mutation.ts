@@ -29,8 +29,8 @@ const GROUPS: Readonly<
   'funds-gate': { folder: 'src/stages/dispatch', mutate: ['merchant-gate'], tests: ['merchant-gate'] },
   'csv-parsing': {
     folder: 'src',
-    mutate: ['domain/rupees', 'batches/row', 'batches/csv-records', 'batches/format'],
-    tests: ['domain/rupees', 'batches/row', 'batches/csv-records', 'batches/format'],
+    mutate: ['domain/rupees', 'batches/file/row', 'batches/file/csv-records', 'batches/file/format'],
+    tests: ['domain/rupees', 'batches/file/row', 'batches/file/csv-records', 'batches/file/format'],
   },
 }
 

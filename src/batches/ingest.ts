@@ -1,18 +1,18 @@
 import { formatRupees, type Paise } from '../domain/money.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Clock } from '../platform/running/clock.ts'
-import { checkPayroll, type Summary } from './check-file.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
 import type { CommandsTopic } from './commands-topic.ts'
-import { UnreadableFile } from './csv-records.ts'
+import { checkPayroll, type Summary } from './file/check-file.ts'
+import { UnreadableFile } from './file/csv-records.ts'
+import type { PayableDigest } from './file/payable-digest.ts'
+import type { RowSet } from './file/row-set.ts'
 import { ListFile } from './list-file.ts'
 import { lockPayroll } from './lock-payroll.ts'
 import { type Compared, isDoubtful, type OverlapComparison } from './overlap.ts'
-import type { PayableDigest } from './payable-digest.ts'
 import type { Payroll } from './payroll.ts'
 import { publishPayroll } from './publish.ts'
 import { RefusedFile } from './refused-file.ts'
-import type { RowSet } from './row-set.ts'
 
 export type IngestRequest = {
   payroll: Payroll

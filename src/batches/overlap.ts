@@ -8,10 +8,10 @@ import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
-import type { PayrollTotals } from './check-file.ts'
+import type { PayrollTotals } from './file/check-file.ts'
+import type { RowSet } from './file/row-set.ts'
 import { PayoutIds } from './payout-ids.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
-import type { RowSet } from './row-set.ts'
 import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readRecords, UnreadableFile } from './csv-records.ts'
-import { readColumns } from './format.ts'
-import { type PayrollBatch, type PayrollRow, readRow } from './row.ts'
+import { readRecords, UnreadableFile } from './file/csv-records.ts'
+import { readColumns } from './file/format.ts'
+import { type PayrollBatch, type PayrollRow, readRow } from './file/row.ts'
 
 /** A payroll file and how to read it. */
 export type Payroll = { path: string; batch: PayrollBatch; referenceFrom: readonly string[] }

@@ -2,13 +2,13 @@ import type { BatchDeclaration, PayoutCommand } from '../domain/commands/command
 import { eventId, payoutKey } from '../domain/identifiers.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
-import type { Summary } from './check-file.ts'
 import type { Checkpoint, IngestProgress } from './checkpoint.ts'
 import type { CommandsTopic } from './commands-topic.ts'
+import type { Summary } from './file/check-file.ts'
+import { PayableDigest, ROWS_AT_ONCE } from './file/payable-digest.ts'
+import type { RowSet } from './file/row-set.ts'
 import type { ListFile } from './list-file.ts'
-import { PayableDigest, ROWS_AT_ONCE } from './payable-digest.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
-import type { RowSet } from './row-set.ts'
 
 export type Publication = {
   payroll: Payroll

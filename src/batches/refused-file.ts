@@ -1,4 +1,4 @@
-import type { RefusedRow } from './check-file.ts'
+import type { RefusedRow } from './file/check-file.ts'
 import { ListFile } from './list-file.ts'
 
 const NAME = 'refused rows'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { paise } from '../domain/money.ts'
-import type { Summary } from './check-file.ts'
+import type { Summary } from './file/check-file.ts'
 import { report } from './report.ts'
 
 const totals = (rows: number, rupees: bigint) => ({ rows, amount: paise(rupees * 100n) })

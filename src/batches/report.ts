@@ -1,6 +1,6 @@
 import { formatRupees } from '../domain/money.ts'
 import { visible } from '../text/text.ts'
-import type { PayrollTotals, Summary } from './check-file.ts'
+import type { PayrollTotals, Summary } from './file/check-file.ts'
 import type { Doubts, Ingested } from './ingest.ts'
 import type { OverlapComparison } from './overlap.ts'
 

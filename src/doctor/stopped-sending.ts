@@ -4,7 +4,6 @@ import type { Database } from '../platform/postgres/postgres.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 import { circuitOf, pauseOf, recoveryOf } from '../queries/merchant-overview.ts'
 import { COUNT_WAITING_UP_TO, shortageText } from '../queries/shortage-text.ts'
-import { type AwaitingRelease, awaitingRelease } from '../queries/sql/holds.ts'
 import { ledgerGauges } from '../queries/sql/ledger-gauges.ts'
 import {
   inReview,
@@ -15,6 +14,7 @@ import {
 } from '../queries/sql/merchants.ts'
 import { type MixedLately, mixedLately } from '../queries/sql/mixed-lately.ts'
 import { OVERDUE_COUNTED_UP_TO, type Overdue, overdue } from '../queries/sql/overdue.ts'
+import { type AwaitingRelease, awaitingRelease } from '../queries/sql/payouts/holds.ts'
 import { type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
 import { type Check, type Finding, good, warning, wrong } from './examine.ts'

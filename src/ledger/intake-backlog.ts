@@ -1,6 +1,6 @@
 import type { Log } from '../platform/kafka/offsets.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { countWaiting, intakeOffsets } from './sql/intake-offsets.ts'
+import { countWaiting, intakeOffsets } from './sql/kafka/intake-offsets.ts'
 
 /** The offsets that a partition of commands holds now: from `low` up to, and without, `high`. */
 export type PartitionEnd = Log & { partition: number }

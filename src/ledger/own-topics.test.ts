@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
 import { demandOwnTopics, moveTopics, noteOwnTopics, othersTopics } from './own-topics.ts'
-import { putOwnTopics } from './sql/own-topics.ts'
+import { putOwnTopics } from './sql/kafka/own-topics.ts'
 
 test('a ledger keeps the topics that it first had, until somebody moves it to others', async (t) => {
   const { db } = await freshDatabase(t)

@@ -2,8 +2,8 @@ import type { Decided } from '../domain/payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { recordAct } from './acts.ts'
-import { ownTopics, putOwnTopics } from './sql/own-topics.ts'
-import { forgetSchemaIds } from './sql/schema-ids.ts'
+import { ownTopics, putOwnTopics } from './sql/kafka/own-topics.ts'
+import { forgetSchemaIds } from './sql/kafka/schema-ids.ts'
 
 /**
  * Throws an ExpectedFailure if the ledger has topics with another prefix: what this process published would go to another

@@ -29,7 +29,7 @@ import {
   recordAttempts,
   takePublished,
   takeUntold,
-} from './sql/published-messages.ts'
+} from './sql/kafka/published-messages.ts'
 import { insertHistory } from './sql/store.ts'
 
 /** Keeps the published messages about payouts that the ledger lacks, in the order in which they were published. */

@@ -8,7 +8,7 @@ import {
   type SchemaSubject,
   subjectName,
 } from '../platform/registry/registry.ts'
-import { putSchemaId, schemaId } from './sql/schema-ids.ts'
+import { putSchemaId, schemaId } from './sql/kafka/schema-ids.ts'
 
 /**
  * The registry, whose ids of the schemas that are looked up or registered the ledger notes. While the registry is away, looking up

@@ -4,7 +4,7 @@ import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { CANCELS_KEPT_DAYS, lockForCancels, rememberBatch } from '../ledger/sql/cancels.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { sizeOfBatch } from '../queries/sql/batch.ts'
+import { sizeOfBatch } from '../queries/sql/payouts/batch.ts'
 
 /** How many payouts of a batch the ledger has, and as paid, and how many its files declared in all; null: no file declared a number. */
 export type BatchSize = {

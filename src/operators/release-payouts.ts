@@ -10,7 +10,7 @@ import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { NO_OTHER_PAYMENTS, type OtherPayments, otherPayments } from '../queries/other-payments.ts'
 import { evidenceCountsOfPayouts } from '../queries/sql/evidence-counts.ts'
-import { holdsOf, releasesOf, type StoredHold } from '../queries/sql/holds.ts'
+import { holdsOf, releasesOf, type StoredHold } from '../queries/sql/payouts/holds.ts'
 import { inBatches } from './in-batches.ts'
 import { takeSendTurn } from './sql/send-turns.ts'
 import {

@@ -2,7 +2,7 @@ import { formatRupees, type Paise, paise } from '../domain/money.ts'
 import { formatTime } from '../domain/times.ts'
 import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { type Declared, declaredInAll, declaredOf, pageOfBatch } from './sql/batches.ts'
+import { type Declared, declaredInAll, declaredOf, pageOfBatch } from './sql/payouts/batches.ts'
 
 /** How many of a batch's files are listed one by one. */
 const MOST_FILES = 20

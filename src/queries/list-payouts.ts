@@ -1,7 +1,7 @@
 import type { State } from '../domain/payout/states.ts'
 import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { type Listed, pageInStates, payoutsNamed } from './sql/list.ts'
+import { type Listed, pageInStates, payoutsNamed } from './sql/payouts/list.ts'
 
 /** The first payouts of a merchant in these states, in the order in which they were accepted, however old. Reads by pages. */
 export async function payoutsInStates(

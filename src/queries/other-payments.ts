@@ -3,7 +3,7 @@ import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Connection } from '../platform/postgres/postgres.ts'
-import { type FoundPayment, otherPaymentsOf, requestedTimes } from './sql/other-payments.ts'
+import { type FoundPayment, otherPaymentsOf, requestedTimes } from './sql/payouts/other-payments.ts'
 
 /** Another payout of the same amount to the same beneficiary, by bank details or id, that is paid, or may still be. */
 export type OtherPayment = Pick<

@@ -17,8 +17,8 @@ import { listText } from '../views/list-text.ts'
 import { storyText } from '../views/story-text.ts'
 import { payoutsInStates } from './list-payouts.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
-import { payoutsOfBatch } from './sql/list.ts'
-import type { Attempt } from './sql/story.ts'
+import { payoutsOfBatch } from './sql/payouts/list.ts'
+import type { Attempt } from './sql/payouts/story.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
 const SECRETS = ['50100123456789', 'Asha Rao', 'asha.rao@okaxis', '9876543210', 'asha@example.in']

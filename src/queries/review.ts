@@ -6,7 +6,7 @@ import { READ_BACK } from '../ledger/read-back.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { type AskedFor, unsealed } from './request.ts'
-import { type InReview, payoutsInReview } from './sql/review.ts'
+import { type InReview, payoutsInReview } from './sql/payouts/review.ts'
 import {
   type Attempt,
   anomaliesAbout,
@@ -14,7 +14,7 @@ import {
   type HistoryEntry,
   historyOf,
   type Sighting,
-} from './sql/story.ts'
+} from './sql/payouts/story.ts'
 
 /** Everything that was reported and done about one payout, each part in the order of time. */
 export type Evidence = { attempts: Attempt[]; history: HistoryEntry[]; anomalies: Sighting[] }

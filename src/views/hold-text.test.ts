@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StoredHold } from '../queries/sql/holds.ts'
+import type { StoredHold } from '../queries/sql/payouts/holds.ts'
 import { holdText } from './hold-text.ts'
 
 const HOLD: StoredHold = {

@@ -1,5 +1,5 @@
 import { formatTime } from '../domain/times.ts'
-import type { StoredHold } from '../queries/sql/holds.ts'
+import type { StoredHold } from '../queries/sql/payouts/holds.ts'
 import { CAME_BACK } from './other-payments-text.ts'
 
 /** Why a payout was held for a person, in words that follow "because". */

@@ -1,7 +1,7 @@
 import { formatRupees } from '../domain/money.ts'
 import { isEnd } from '../domain/payout/states.ts'
 import { formatTime } from '../domain/times.ts'
-import type { Listed } from '../queries/sql/list.ts'
+import type { Listed } from '../queries/sql/payouts/list.ts'
 import { count, table } from '../text/table.ts'
 
 const HEADINGS = ['PAYOUT', 'BATCH', 'ROW', 'AMOUNT', 'STATE', 'SINCE', 'NOT BEFORE', 'DEADLINE']

@@ -3,7 +3,7 @@ import type { Instant } from '../domain/instant.ts'
 import { formatAge, formatTime } from '../domain/times.ts'
 import { requestText } from '../queries/request.ts'
 import { type Evidence, isReadBack, type ReviewCase, type Word } from '../queries/review.ts'
-import type { HistoryEntry, Sighting } from '../queries/sql/story.ts'
+import type { HistoryEntry, Sighting } from '../queries/sql/payouts/story.ts'
 import { inFull } from './list-text.ts'
 import { pairs } from './story-text.ts'
 

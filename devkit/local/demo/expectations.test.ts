@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RefusedRow } from '../../../src/batches/check-file.ts'
+import type { RefusedRow } from '../../../src/batches/file/check-file.ts'
 import { paise } from '../../../src/domain/money.ts'
 import type { ExpectedOutcome } from '../../oracle/outcome.ts'
 import { checkExpectations, type Expectation } from './expectations.ts'

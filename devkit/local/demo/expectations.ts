@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import type { RefusedRow } from '../../../src/batches/check-file.ts'
+import type { RefusedRow } from '../../../src/batches/file/check-file.ts'
 import { type Discrepancy, discrepancy } from '../../oracle/check.ts'
 import type { ExpectedOutcome } from '../../oracle/outcome.ts'
 

@@ -1,4 +1,4 @@
-import type { Summary } from '../../../src/batches/check-file.ts'
+import type { Summary } from '../../../src/batches/file/check-file.ts'
 import { type Paise, sum } from '../../../src/domain/money.ts'
 import { type ExpectedOutcome, isInReview, type Outcomes, timesPaid } from '../../oracle/outcome.ts'
 

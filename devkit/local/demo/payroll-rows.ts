@@ -1,5 +1,5 @@
-import { checkPayroll, type RefusedRow, type Summary } from '../../../src/batches/check-file.ts'
-import { UnreadableFile } from '../../../src/batches/csv-records.ts'
+import { checkPayroll, type RefusedRow, type Summary } from '../../../src/batches/file/check-file.ts'
+import { UnreadableFile } from '../../../src/batches/file/csv-records.ts'
 import { type Payroll, readPayroll } from '../../../src/batches/payroll.ts'
 import { ExpectedFailure } from '../../../src/platform/expected-failure.ts'
 import { payeeOf, type RequestedPayout } from '../../oracle/outcome.ts'

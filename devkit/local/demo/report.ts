@@ -1,4 +1,4 @@
-import type { RefusedRow } from '../../../src/batches/check-file.ts'
+import type { RefusedRow } from '../../../src/batches/file/check-file.ts'
 import { formatRupees, type Paise } from '../../../src/domain/money.ts'
 import { count, table } from '../../../src/text/table.ts'
 import type { Discrepancy } from '../../oracle/check.ts'

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
-import type { PayrollTotals, Summary } from '../../batches/check-file.ts'
 import { openCommandsTopic } from '../../batches/commands-topic.ts'
+import type { PayrollTotals, Summary } from '../../batches/file/check-file.ts'
 import { type Ingested, ingest } from '../../batches/ingest.ts'
 import {
   type Compared,

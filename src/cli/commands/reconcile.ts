@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { UnreadableFile } from '../../batches/csv-records.ts'
+import { UnreadableFile } from '../../batches/file/csv-records.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { Merchant } from '../../config/merchants.ts'
 import { DECISIONS } from '../../domain/decisions.ts'

@@ -1,5 +1,5 @@
 import { formatTime } from '../../domain/times.ts'
-import { intakeOffsets } from '../../ledger/sql/intake-offsets.ts'
+import { intakeOffsets } from '../../ledger/sql/kafka/intake-offsets.ts'
 import type { TopicAdmin } from '../../platform/kafka/admin.ts'
 import { type Log, type Standing, startAt } from '../../platform/kafka/offsets.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'

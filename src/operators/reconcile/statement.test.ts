@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { UnreadableFile } from '../../batches/csv-records.ts'
+import { UnreadableFile } from '../../batches/file/csv-records.ts'
 import { readStatement } from './statement.ts'
 
 function read(t: TestContext, text: string) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readRecords, UnreadableFile } from '../../batches/csv-records.ts'
-import { isSplitAmount, SPLIT_AMOUNT } from '../../batches/split-amount.ts'
+import { readRecords, UnreadableFile } from '../../batches/file/csv-records.ts'
+import { isSplitAmount, SPLIT_AMOUNT } from '../../batches/file/split-amount.ts'
 import { rupeesAndPaise } from '../../domain/rupees.ts'
 import type { StatementLine } from './compare-statement.ts'
 

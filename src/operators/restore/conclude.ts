@@ -14,7 +14,7 @@ import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts
 import { tellLostResult } from '../../ledger/published-messages.ts'
 import { countsSince } from '../../ledger/settings-in-force.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
-import { recordAttempts } from '../../ledger/sql/published-messages.ts'
+import { recordAttempts } from '../../ledger/sql/kafka/published-messages.ts'
 import { type InForce, settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Instant } from '../../domain/instant.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { payoutsNamed } from '../../queries/sql/list.ts'
-import { historyOf } from '../../queries/sql/story.ts'
+import { payoutsNamed } from '../../queries/sql/payouts/list.ts'
+import { historyOf } from '../../queries/sql/payouts/story.ts'
 import { AP1, acceptedAs, reported, setBackLedger } from './set-back.fixture.ts'
 
 const paid = sql<object, { at: Instant }>`select paid_at as at from payouts`

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/instant.ts'
 import type { Scrubbed } from '../../domain/mask.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import type { ReversalKey } from '../../queries/sql/reversal.ts'
+import type { ReversalKey } from '../../queries/sql/payouts/reversal.ts'
 
 /** `paidAt`: null if that was not kept when it became paid. */
 export const keepReversal = sql<

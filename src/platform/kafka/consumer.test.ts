@@ -22,7 +22,7 @@ import {
   remakeTopic,
   unique,
 } from './kafka.fixture.ts'
-import { LIMITS } from './kafkajs/record-batch.ts'
+import { LIMITS } from './kafkajs/record-batches/record-batch.ts'
 import { startAt } from './offsets.ts'
 import { kafkaPing } from './ping.ts'
 import { createPublisher } from './producer.ts'

@@ -1,4 +1,4 @@
-import type { BatchMessage } from './kafkajs/record-batch.ts'
+import type { BatchMessage } from './kafkajs/record-batches/record-batch.ts'
 
 /** How many fetches must bring a damaged batch until it counts as damaged where the broker keeps it. */
 const FETCHES_OF_DAMAGED = 5

@@ -1,7 +1,7 @@
 import type { HoldReason } from '../../domain/commands/holds.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { Paise } from '../../domain/money.ts'
-import { furtherQueues } from '../../ledger/sql/outbox-queues.ts'
+import { furtherQueues } from '../../ledger/sql/kafka/outbox-queues.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { isCircuitOpen } from './merchants.ts'
 import { lateOf } from './overdue.ts'

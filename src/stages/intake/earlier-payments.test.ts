@@ -17,7 +17,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
-import { holdsOf } from '../../queries/sql/holds.ts'
+import { holdsOf } from '../../queries/sql/payouts/holds.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../outcomes/outcomes.ts'
 import { holding } from './holds.fixture.ts'
 

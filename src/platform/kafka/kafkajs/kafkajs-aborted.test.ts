@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type AbortedTransaction, passOverAborted } from './kafkajs-aborted.ts'
-import type { BatchMessage } from './record-batch.ts'
+import type { BatchMessage } from './record-batches/record-batch.ts'
 
 type Story = { log: { message: BatchMessage; isAborted: boolean }[]; aborted: AbortedTransaction[] }
 

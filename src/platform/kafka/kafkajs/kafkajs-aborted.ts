@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import type { BatchMessage } from './record-batch.ts'
+import type { BatchMessage } from './record-batches/record-batch.ts'
 
 export type AbortedTransaction = { producerId: string; firstOffset: string }
 type FetchedPartition = { messages: BatchMessage[]; abortedTransactions: AbortedTransaction[] | null }

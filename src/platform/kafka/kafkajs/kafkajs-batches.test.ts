@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { readAllBatches } from './kafkajs-batches.ts'
-import { LIBRDKAFKA } from './record-batch.fixture.ts'
-import type { BatchMessage } from './record-batch.ts'
+import { LIBRDKAFKA } from './record-batches/record-batch.fixture.ts'
+import type { BatchMessage } from './record-batches/record-batch.ts'
 
 type Fetched = { buffer: Buffer; offset: number }
 type Decode = (fetched: Fetched) => Promise<{ records: BatchMessage[] }>

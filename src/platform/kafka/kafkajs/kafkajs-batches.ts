@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
 import { ExpectedFailure } from '../../expected-failure.ts'
-import { isIntact } from './checksum.ts'
-import { damagedBatch } from './damaged-batch.ts'
-import { type BatchMessage, LIMITS, readRecordBatch } from './record-batch.ts'
+import { isIntact } from './record-batches/checksum.ts'
+import { damagedBatch } from './record-batches/damaged-batch.ts'
+import { type BatchMessage, LIMITS, readRecordBatch } from './record-batches/record-batch.ts'
 
 /** KafkaJS's reader of one partition's part of a fetch: some batches, the last of which may be cut off. */
 type FetchedBatches = { buffer: Buffer; offset: number }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { damagedBatch } from './damaged-batch.ts'
 import { asRequested, type FetchRequest, type FetchResult } from './kafkajs-fetch.ts'
-import type { BatchMessage } from './record-batch.ts'
+import { damagedBatch } from './record-batches/damaged-batch.ts'
+import type { BatchMessage } from './record-batches/record-batch.ts'
 
 const request: FetchRequest = {
   topics: [

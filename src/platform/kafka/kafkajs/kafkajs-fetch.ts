@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import { placeDamaged } from './damaged-batch.ts'
-import type { BatchMessage } from './record-batch.ts'
+import { placeDamaged } from './record-batches/damaged-batch.ts'
+import type { BatchMessage } from './record-batches/record-batch.ts'
 
 export type FetchRequest = {
   topics: { topic: string; partitions: { partition: number; fetchOffset: string }[] }[]

@@ -1,4 +1,4 @@
-import { furtherQueues } from '../../../ledger/sql/outbox-queues.ts'
+import { furtherQueues } from '../../../ledger/sql/kafka/outbox-queues.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /** The messages of a row `o` of the outbox, in their order, with their places `n`, from 1. */
