@@ -15,6 +15,8 @@ const AT_FIRST = 8
 const REST_MS = 5_000
 /** How long an item is left alone after the database refused it. */
 const REFUSED_REST_MS = 600_000
+/** How long an item is left alone that somebody else has locked, so that those behind it are found. */
+const LOCKED_REST_MS = 2_000
 /** The most items of a merchant that are left alone at once. Each one refused beyond that frees the oldest. */
 const MOST_LEFT_ALONE = 1_000
 /** How long a turn waits for its work. Slower work goes on beside the next turns. */
@@ -29,7 +31,7 @@ export type QuestionLimit = { merchantId: string; most: number }
  * a batch, tries halves down to the single item; that one becomes an anomaly and is left alone for ten minutes.
  */
 export class DueBatches<Key extends { merchantId: string }, Taken> {
-  readonly #batches: Batchers<Key, Taken>
+  readonly #batches: Batchers<Key, Taken | null>
   readonly #deps: DueDeps<Key>
   readonly #log: Logger
   readonly #taking = new Set<Promise<unknown>>()
@@ -41,8 +43,8 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
   #withMore: ReadonlySet<string> = new Set()
   readonly #leaving = new AbortController()
 
-  /** `take` gets keys of one merchant, and returns one result per key, in their order. */
-  constructor(take: (keys: Key[]) => Promise<Taken[]>, deps: DueDeps<Key>) {
+  /** `take` gets keys of one merchant, and returns one result per key, in their order; null: it is locked, or no longer due. */
+  constructor(take: (keys: Key[]) => Promise<(Taken | null)[]>, deps: DueDeps<Key>) {
     this.#batches = new Batchers({ size: SIZE, waitMs: 0, bare: (key) => key }, take)
     this.#deps = deps
     this.#log = deps.log
@@ -69,7 +71,7 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
     return Map.groupBy(free, ({ merchantId }) => merchantId)
   }
 
-  /** Never rejects. Resolves to undefined if the result could not be stored; a later turn tries again. */
+  /** Never rejects. Resolves to undefined if there is no result, or it could not be stored; a later turn tries again. */
   take(key: Key): Promise<Taken | undefined> {
     const id = this.#deps.keyOf(key)
     this.#underWay.add(id)
@@ -130,7 +132,9 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
 
   async #take(key: Key, id: string): Promise<Taken | undefined> {
     try {
-      return await this.#batches.add(key.merchantId, key)
+      const taken = await this.#batches.add(key.merchantId, key)
+      if (taken === null) this.#leaveAlone(key, id, LOCKED_REST_MS)
+      return taken ?? undefined
     } catch (error) {
       if (blame(error) === 'database') {
         this.#rest(key.merchantId, error)
@@ -138,7 +142,8 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
       }
       const about = { ...this.#deps.about(key), source: 'CLOCK' } as const
       await this.#oneAtATime(() => keepRefused(error, about, this.#deps))
-      this.#leaveAlone(key, id, error)
+      this.#log.error({ err: error, refused: key, retryInMs: REFUSED_REST_MS }, REFUSED)
+      this.#leaveAlone(key, id, REFUSED_REST_MS)
       return undefined
     }
   }
@@ -150,13 +155,12 @@ export class DueBatches<Key extends { merchantId: string }, Taken> {
     void pause(REST_MS, this.#leaving.signal).then(() => this.#resting.delete(merchantId))
   }
 
-  #leaveAlone(key: Key, id: string, error: unknown): void {
-    this.#log.error({ err: error, refused: key, retryInMs: REFUSED_REST_MS }, REFUSED)
+  #leaveAlone(key: Key, id: string, ms: number): void {
     const keys = this.#leftAlone.get(key.merchantId) ?? new Set()
     this.#leftAlone.set(key.merchantId, keys.add(id))
     const [first] = keys
     if (keys.size > MOST_LEFT_ALONE) keys.delete(first as string)
-    void pause(REFUSED_REST_MS, this.#leaving.signal).then(() => keys.delete(id))
+    void pause(ms, this.#leaving.signal).then(() => keys.delete(id))
   }
 }
 

@@ -4,6 +4,7 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { outboxMessages } from '../../test/outbox-messages.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { reversalEventId } from '../domain/identifiers.ts'
+import { type Paise, paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import { QUERY_POLICY } from '../domain/payout/payout.fixture.ts'
 import { anomaly } from '../domain/payout/transition.ts'
@@ -34,11 +35,11 @@ async function sent(t: TestContext) {
   await accepted(ledger, config, [command('p-1')])
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', accept)
-  const report = (status: 'success' | 'failed') =>
+  const report = (status: 'success' | 'failed', fields: { amount?: Paise | null } = {}) =>
     decided(ledger, 'p-1', (payout, now) => {
       const said = { mchOrderNo: payout.orderNo ?? '', agentpayOrderId: 'AP-p-1', amount: payout.amount }
       const rest = { fee: null, utr: '632611200001', errorMessage: null, exchange: { request: { status } } }
-      return applyEvidence(payout, { ...said, ...rest, status }, 'CALLBACK', POLICY, now)
+      return applyEvidence(payout, { ...said, ...rest, ...fields, status }, 'CALLBACK', POLICY, now)
     })
   const anomalyIds = async () =>
     (await tellPayout(ledger.db, KEY, config.sealing)).anomalies.map(({ anomalyId }) => anomalyId)
@@ -161,6 +162,15 @@ test('a payout that is not paid cannot come back', async (t) => {
   await report('success')
   assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'not-paid', state: 'failed' })
   assert.deepEqual(await reversePayout({ ...REQUEST, payoutId: 'p-9' }, ledger), { kind: 'unknown' })
+})
+
+test('a return that the gateway reports with another amount, or none, can be confirmed', async (t) => {
+  for (const amount of [null, paise(0n), paise(4_990_000n)]) {
+    const { ledger, report } = await sent(t)
+    await report('success')
+    await report('failed', { amount })
+    assert.equal((await reversePayout(REQUEST, ledger)).kind, 'reversed')
+  }
 })
 
 test('without a gateway report that the payout failed after all, no return is confirmed, whatever else is odd', async (t) => {

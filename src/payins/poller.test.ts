@@ -30,6 +30,9 @@ const laterOn = sql<object>`
 const expired = sql<object>`update payins set expires_at = now()`
 /** So long ago that a process with the merchant would have asked. */
 const overdue = sql<object>`update payins set expires_at = now() - interval '1 hour'`
+const longOver = sql<object>`update payins set expires_at = now() - interval '30 days', created_at = now() - interval '31 days'`
+const hoursToGo = sql<object, { hours: number | null }>`
+  select round(extract(epoch from due_at - now()) / 3600)::int as hours from payins`
 const notFound: PayinQueryAnswer = { kind: 'not-found', exchange: {} }
 
 async function poller(
@@ -270,6 +273,23 @@ test('a payin that ended unpaid, and whose account left the settings, is put off
 })
 
 const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
+
+test('an ended payin of which each query shows another order is asked about ever more rarely, and for a week', async (t) => {
+  const answers: PayinQueryAnswer[] = []
+  const { ledger, create, processAll } = await poller(t, async () => answers.shift() ?? notFound)
+  const payin = await create('order-7')
+  const otherOrder = { ...report(payin, 'failed'), payOrderId: 'PO-OTHER' }
+  answers.push({ kind: 'known', report: report(payin, 'failed') })
+  await processAll()
+  answers.push({ kind: 'known', report: otherOrder })
+  await processAll()
+  const dueIn = async () => (await ledger.db.run(hoursToGo, {}))[0]?.hours
+  assert.equal(await dueIn(), 1)
+  await ledger.db.run(longOver, {})
+  answers.push({ kind: 'known', report: otherOrder })
+  await processAll()
+  assert.equal(await dueIn(), null)
+})
 
 test('a payin that was found with other settings is no presence check', async (t) => {
   const { create, processAll, states, ledger, queriers, querier, outcomeDeps } = await poller(

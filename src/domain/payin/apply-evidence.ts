@@ -51,9 +51,7 @@ function settled(
     const there = shown(payin)
     const isAnswer = source === 'QUERY' && payin.state !== 'paid' && payin.state !== 'creating'
     const after = isAnswer ? askedInVain(there, queryPolicy, now) : there
-    return after === payin
-      ? decision
-      : { ...decision, change: { before: payin, after, source, exchange: null } }
+    return after === payin ? decision : { ...decision, ...unmoved(payin, after, source) }
   }
   if (mismatch) {
     const { kind, detail } = mismatch
@@ -62,7 +60,7 @@ function settled(
     if (!isPayment || isEnd(payin.state) || isLeft(payin)) return odd(kind, detail)
     const after = askAnew(leftToPerson(shown(payin), PAYMENT_NAMED, now), queryPolicy, now)
     const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
-    return { ...decision, change: { before: payin, after, source, exchange: null } }
+    return { ...decision, ...unmoved(payin, after, source) }
   }
   const payOrderId = payin.payOrderId ?? report.payOrderId
   const known = { ...payin, payOrderId, ...UNDOUBTED }
@@ -134,15 +132,22 @@ export function besides(
   now: Instant,
 ): PayinDecision {
   const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange)
-  if (isEnd(payin.state) || report.doubt === 'of-a-request') return decision
+  if (report.doubt === 'of-a-request' || payin.state === 'paid') return decision
+  if (isEnd(payin.state))
+    return source === 'QUERY'
+      ? { ...decision, ...unmoved(payin, askAgain(payin, queryPolicy, now), source) }
+      : decision
   const isAlive = report.status !== 'failed' || namesPayment(report)
   const isNews = isAlive && payin.reason !== ORDER_BESIDES
   const there = isNews ? leftWithBesides(payin, queryPolicy, now) : shown(payin)
   const after = !isNews && source === 'QUERY' ? askedInVain(there, queryPolicy, now) : there
-  return after === payin
-    ? decision
-    : { ...decision, change: { before: payin, after, source, exchange: null } }
+  return after === payin ? decision : { ...decision, ...unmoved(payin, after, source) }
 }
+
+/** Stores the payin; the anomaly beside it keeps the evidence. */
+const unmoved = (before: Payin, after: Payin, source: 'CALLBACK' | 'QUERY') => ({
+  change: { before, after, source, exchange: null },
+})
 
 /** The same payin, which has not ended, after the gateway showed another order of it that may be alive. */
 export const leftWithBesides = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>

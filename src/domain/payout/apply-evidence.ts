@@ -66,6 +66,8 @@ function settled(
       : { ...decision, change: { before: payout, after, source, exchange: null } }
   }
   const mismatch = compare(payout, report)
+  if (mismatch?.kind === 'amount-mismatch' && contradictsEnd(payout, report.status))
+    return odd('contradiction', `${contradicts(report.status, payout.state)}, of another amount`)
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
 
@@ -320,6 +322,9 @@ function agrees({ state, unreported }: Payout, status: OrderReport['status']): b
     return state === 'paid' || (state === 'failed' && !unreported)
   return (state === 'paid' && status === 'success') || (state === 'failed' && status === 'failed')
 }
+
+const contradictsEnd = (payout: Payout, status: OrderReport['status']): boolean =>
+  isEnd(payout.state) && status !== 'unlisted' && !agrees(payout, status)
 
 function compare(payout: Payout, report: OrderReport): Pick<Anomaly, 'kind' | 'detail'> | null {
   if (payout.orderNo !== report.mchOrderNo) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { contradicts } from '../anomaly-details.ts'
 import { HOLD_REASONS, release } from '../commands/holds.ts'
 import type { EvidenceSource, Exchange, OrderReport } from '../evidence.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
@@ -966,6 +967,21 @@ describe('a callback or a query result', () => {
     }
   })
 
+  test('a report of another amount that contradicts an end is a contradiction', () => {
+    for (const amount of [paise(4_990_000n), paise(0n), null])
+      for (const [state, status] of [
+        ['paid', 'failed'],
+        ['failed', 'success'],
+      ] as const) {
+        const decision = settled(given(state), report(status, { amount }))
+        assert.ok('anomaly' in decision)
+        assert.equal(decision.anomaly.kind, 'contradiction')
+        assert.ok(decision.anomaly.detail.startsWith(contradicts(status, state)))
+      }
+    const weaker = settled(given('paid'), report('processing', { amount: null }))
+    anomalous(weaker, 'amount-mismatch', 'the gateway says no amount, ours is ₹50,000.00')
+  })
+
   test('a report of another order number, or another platform order number, ends nothing', () => {
     anomalous(
       settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })),
@@ -1306,11 +1322,14 @@ describe('time', () => {
   test('cancels a payout that was never sent as expired, past its deadline', () => {
     assert.equal(moved(due(given('queued', expired)) as Decision, 'cancelled').reason, 'expired')
     assert.equal(moved(due(given('held', expired)) as Decision, 'cancelled').reason, 'expired')
+    const unsent = given('queued', { ...expired, attempt: 2 })
+    assert.equal(moved(due(unsent) as Decision, 'cancelled').reason, 'expired')
   })
 
   test('hands a payout that was sent to a person, past its deadline', () => {
     for (const state of ['held', 'queued', 'unknown', 'processing'] as const) {
-      const after = moved(due(given(state, { ...expired, attempt: 1 })) as Decision, 'review')
+      const sent = given(state, { ...expired, attempt: 1, accountId: 'here' })
+      const after = moved(due(sent) as Decision, 'review')
       assert.deepEqual([after.reason, after.dueAt], ['expired', null])
     }
   })

@@ -18,7 +18,7 @@ export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant):
     case 'held':
     case 'queued':
       if (expired)
-        return payout.attempt === 0 && wasNeverSent(payout)
+        return wasNeverSent(payout)
           ? move('cancelled', { reason: 'expired' })
           : move('review', { reason: 'expired' })
       if (payout.cancelRequest !== null) return change(payout, stop(payout), 'CLOCK', null)

@@ -59,6 +59,25 @@ test('a gateway that moves is found at its new address', async (t) => {
   assert.equal(asked.length, 3)
 })
 
+test('while the name servers fail at once, a gateway is found where it was; one that is gone from them is not', async (t) => {
+  const send = await gatewayAt(t)
+  const asked = mockSystem(t)
+  assert.equal(await send('known.example'), 'answered')
+  for (const [code, outcome] of [
+    ['EAI_AGAIN', 'answered'],
+    ['ENOTFOUND', 'dns'],
+  ] as const) {
+    const lookup = (hostname: string, _: LookupOptions, callback: Parameters<LookupFunction>[2]) => {
+      asked.push(hostname)
+      callback(Object.assign(new Error(code), { code }), [])
+    }
+    t.mock.restoreAll()
+    t.mock.method(dns, 'lookup', lookup as typeof dns.lookup)
+    assert.equal(await send('known.example'), outcome)
+  }
+  assert.equal(asked.length, 3)
+})
+
 test('gateways whose name servers do not answer delay no other gateway, nor the database', async (t) => {
   const send = await gatewayAt(t)
   const asked = mockSystem(t)

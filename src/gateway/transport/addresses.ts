@@ -14,7 +14,8 @@ const known = new Map<string, LookupAddress[]>()
  * Finds a gateway for a new connection. Node lets the system look up two names at once (libuv, half of its four threads), for the
  * whole process, and the system needs ten seconds and more for a name whose servers do not answer. So this looks up gateways one
  * at a time, and each name once for all waiting connections; the other thread stays free for PostgreSQL and Kafka. It uses a
- * known address again unless the answer comes at once (RFC 8767), so no gateway waits for another's name.
+ * known address again unless the answer comes at once, or if the name servers cannot answer (RFC 8767), so no gateway waits for
+ * another's name.
  */
 export const lookUp: LookupFunction = (hostname, { all }, callback) => {
   find(hostname).then(
@@ -33,7 +34,11 @@ async function find(hostname: string): Promise<LookupAddress[]> {
   if (!before) return asked
   const over = new AbortController()
   try {
-    return await Promise.race([asked, pause(PATIENCE_MS, over.signal).then(() => before)])
+    const answer = asked.catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EAI_AGAIN') return before
+      throw error
+    })
+    return await Promise.race([answer, pause(PATIENCE_MS, over.signal).then(() => before)])
   } finally {
     over.abort()
   }

@@ -490,9 +490,11 @@ create table waiting_commands (
   record_offset bigint not null,
   origin text not null,                   -- the same in one text, to which the seal is bound
   sealed bytea not null,                  -- the record as it came, sealed as a dead letter is
+  cancels text,                           -- the payoutId that it cancels, which no claim takes meanwhile; null: it cancels nothing
   at timestamptz not null default now(),
   primary key (merchant_id, topic, partition, position)
 );
+create index waiting_commands_cancels on waiting_commands (merchant_id, cancels) where cancels is not null;
 
 -- Dead letters that were published again as commands. `letter`: what was sealed, as SHA-256 in hexadecimal, because a position is
 -- given to another letter once Kafka has lost the end of its log.

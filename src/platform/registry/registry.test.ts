@@ -133,6 +133,34 @@ test('a registry that cannot reach its own store, or behind something that answe
   }
 })
 
+test('a schema that payoutd may not read is foreign, unless the registry has it under a subject of ours', async (t) => {
+  let isWhole = true
+  const answers: Record<string, [number, unknown]> = {
+    '/schemas/ids/7/versions': [403, { error_code: 40301 }],
+    '/schemas/ids/8/versions': [403, { error_code: 40301 }],
+    '/schemas/ids/9/versions': [403, {}],
+    '/subjects/ours/versions': [200, [1, 2]],
+    '/subjects/ours/versions/1': [200, { id: 5 }],
+    '/subjects/ours/versions/2': [200, { id: 8 }],
+    '/subjects/later/versions': [404, { error_code: 40401 }],
+    '/schemas/ids/8': [200, { schema: JSON.stringify(schema(name)) }],
+  }
+  const server = createServer(({ url = '' }, response) => {
+    const [status, body] = answers[url.replace('?deleted=true', '')] ?? [500, {}]
+    if (!isWhole && url.includes('/subjects/ours')) response.writeHead(503).end('{}')
+    else response.writeHead(status).end(JSON.stringify(body))
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.after(() => server.close())
+  const registry = connectRegistry({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const ask = (id: number) => registry.writerSchema(id, new Set(['later', 'ours']))
+  assert.equal(await ask(7), 'foreign')
+  assert.equal((await ask(8)).toString(), '"test.Thing"')
+  await assert.rejects(ask(9), RegistryAway)
+  isWhole = false
+  await assert.rejects(ask(7), RegistryAway)
+})
+
 /** A registry with one schema, under one of our subjects, that answers as `answer` does when asked for it. */
 async function registryThat(
   t: TestContext,

@@ -89,7 +89,11 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
       try {
         const under = await subjectsOf(ask, id)
         if (under === null) return 'unknown'
-        if (!under.some((name) => subjects.has(name))) return 'foreign'
+        const isOurs =
+          under === 'denied'
+            ? await isRegisteredUnder(ask, id, subjects)
+            : under.some((name) => subjects.has(name))
+        if (!isOurs) return 'foreign'
         const texts = await schemasAt(ask, `/schemas/ids/${id}`)
         return texts ? readable(texts) : 'unknown'
       } catch (error) {
@@ -173,15 +177,32 @@ async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibil
 }
 
 /**
- * The subjects under which a schema is or was registered; null: there is no such id. The body must say so: a 404
+ * The subjects under which a schema is or was registered; null: there is no such id; `denied`: payoutd may not read them all. The body must say so: a 404
  * alone may come from a proxy that does not know the registry, and dead-lettering everything then would be a
  * disaster.
  */
-async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
+async function subjectsOf(ask: Ask, id: number): Promise<string[] | null | 'denied'> {
   const { status, body } = await ask('GET', `/schemas/ids/${id}/versions?deleted=true`)
   if (status === 404 && body.error_code === SCHEMA_NOT_FOUND) return null
+  if (status === 403 && typeof body.error_code === 'number') return 'denied'
   if (status !== 200 || !Array.isArray(body)) throw new Error(`HTTP ${status}`)
   return body.map(({ subject }: { subject: string }) => subject)
+}
+
+/** The same question, to a registry that answers only about subjects that payoutd may read. Throws unless it answers about all. */
+async function isRegisteredUnder(ask: Ask, id: number, subjects: ReadonlySet<string>): Promise<boolean> {
+  for (const subject of subjects) {
+    const path = `/subjects/${encodeURIComponent(subject)}/versions`
+    const { status, body } = await ask('GET', `${path}?deleted=true`)
+    if (status === 404 && body.error_code === SUBJECT_NOT_FOUND) continue
+    if (status !== 200 || !Array.isArray(body)) throw new Error(`HTTP ${status}`)
+    for (const version of body) {
+      const found = await ask('GET', `${path}/${version}?deleted=true`)
+      if (found.status !== 200 || typeof found.body.id !== 'number') throw new Error(`HTTP ${found.status}`)
+      if (found.body.id === id) return true
+    }
+  }
+  return false
 }
 
 /** The most schemas that one schema may include by reference. */

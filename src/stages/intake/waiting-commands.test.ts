@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, payoutsOf, setBalance, standAt, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { outboxMessages } from '../../../test/outbox-messages.ts'
 import type { Merchant } from '../../config/merchants.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
@@ -13,6 +13,8 @@ import { Metrics } from '../../platform/metrics.ts'
 import { type Database, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { claim } from '../dispatch/claim.ts'
+import { WARM } from '../dispatch/merchant-gate.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
 import { lockStanding } from './sql/offsets.ts'
 import { boundLockWaits, firstWaiting, keepWaiting } from './sql/waiting.ts'
@@ -42,6 +44,7 @@ async function intake(t: TestContext) {
   let offset = 0n
   return {
     ledger,
+    config,
     deps,
     /** Holds what `take` locks, like an open transaction, until the returned function is called. */
     holding: async (take: (tx: Transaction) => Promise<unknown>) => {
@@ -103,6 +106,8 @@ const resealFirst = sql<object>`
   update waiting_commands set sealed = sealed where position = (select min(position) from waiting_commands)`
 const waiters = sql<object>`
   select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+const warm = sql<{ warmUp: number }>`update merchants set warm_up = ${'warmUp'}`
+const lockPayoutA2 = sql<object>`select from payouts where payout_id = 'a2' for update`
 const lockPayoutA1 = sql<object>`select from payouts where payout_id = 'a1' for update`
 const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
 
@@ -225,6 +230,32 @@ test('while a payout is locked, the cancellations of all others of its merchant 
     await states(),
     ['a1', 'a2', 'a3', 'a4'].map((payoutId) => `${payoutId} cancelled cancelled`),
   )
+})
+
+test('a cancellation that waits keeps its payout from being claimed, whatever it waits for', async (t) => {
+  const { deps, ledger, config, holding, take, pay, cancel, states } = await intake(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  await setBalance(ledger.db, 'acme', 10n ** 12n)
+  await ledger.db.run(warm, { warmUp: WARM })
+  const claimed = async () => {
+    const options = {
+      ...{ merchantId: 'acme', atMost: 64, owner: 'me', leaseMs: 15_000, account: ACCOUNT },
+      ...{ limits: { maxInFlight: 64, ratePerSecond: null }, sealing: config.sealing },
+      fingerprintKey: config.fingerprintKey,
+    }
+    return (await claim(ledger, options)).wave.map(({ payout }) => payout.payoutId)
+  }
+  await take(...['a1', 'a2', 'a3'].map((payoutId) => pay('acme', payoutId)))
+  const letGo = await holding((tx) => tx.run(lockPayoutA1, {}))
+  await take(cancel('acme', 'a1'))
+  const letGoOfBoth = await holding((tx) => tx.run(lockPayoutA2, {}))
+  await take(cancel('acme', 'a2'))
+  await letGoOfBoth()
+  await processWaiting(deps)
+  await letGo()
+  assert.deepEqual(await claimed(), ['a3'])
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 cancelled cancelled', 'a2 cancelled cancelled', 'a3 submitting'])
 })
 
 test('while a merchant stays locked, whoever tries its waiting commands keeps no partition from others', async (t) => {
@@ -357,6 +388,7 @@ test('a turn reads large commands that wait by their size, and one at least', as
   const key = { merchantId: 'acme', topic: 'payout.commands', partition: 0 }
   const commands = [300, 300, 700, 1].map((bytes, i) => ({
     ...{ merchantId: 'acme', recordOffset: BigInt(i), origin: `0:${i}`, sealed: Buffer.alloc(bytes) },
+    cancels: null,
   }))
   await ledger.db.run(keepWaiting, { ...key, logId: null, commands })
   const sizes = async (bytes: number) =>

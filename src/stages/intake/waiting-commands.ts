@@ -58,7 +58,8 @@ const inOne = ({ merchantId, topic, partition }: WaitingKey): string => mapKey(m
 
 /**
  * Keeps records in the ledger, to be stored as commands later, those of a partition in their order. Returns how many. A cancellation
- * waits for nothing but its own payout: if the ledger has that, no earlier command that waits can be its request.
+ * waits for nothing but its own payout: if the ledger has that, no earlier command that waits can be its request. Until a waiting one
+ * is stored, no claim takes its payout.
  */
 export async function setAside(
   tx: Transaction,
@@ -73,6 +74,7 @@ export async function setAside(
       recordOffset: read.record.offset,
       origin: nameOf(read.record, origin),
       sealed: sealRecord(read.record, origin, keys.sealing),
+      cancels: read.parsed.kind === 'cancel' ? read.parsed.payoutId : null,
     }))
     await tx.run(keepWaiting, { ...origin, commands })
   }

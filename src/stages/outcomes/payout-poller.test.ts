@@ -15,6 +15,8 @@ import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { type PayoutPollerDeps, payoutPoller } from './payout-poller.ts'
 import type { Querier } from './poller.ts'
 
+const longDue = sql<object>`update payouts set due_at = now() - interval '2 hours' where payout_id like 'locked-%'`
+const lockLongDue = sql<object>`select from payouts where payout_id like 'locked-%' for update`
 const POLICY = { ...QUERY_POLICY, graceMs: 5_000, confirmations: 2, duplicatesRefused: true }
 const HANGING = 200
 
@@ -186,6 +188,34 @@ test('while all queries of one merchant hang, timers run and payoutd queries for
   const [b] = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId === 'b')
   assert.deepEqual(new Set(asked), new Set([b?.orderNo]))
   assert.ok(hanging < HANGING, `${hanging} queries of one merchant are under way`)
+})
+
+test('payouts that somebody keeps locked hold up no query about others of their merchant', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const ids = Array.from({ length: 70 }, (_, i) => `locked-${i}`)
+  await accepted(
+    ledger,
+    config,
+    [...ids, 'free'].map((id) => command(id)),
+  )
+  await ledger.db.run(allUnknown, {})
+  await ledger.db.run(longDue, {})
+  const asked: string[] = []
+  const query = async (orderNo: string): Promise<QueryAnswer> => {
+    asked.push(orderNo)
+    return { kind: 'unknown', reason: 'timeout', exchange: {} }
+  }
+  const querier = { ...ACCOUNT, queryPolicy: POLICY, query, timeoutMs: 60_000 }
+  const poller = pollerOf(t, ledger, new Map([['acme', [querier]]]))
+  await ledger.db.transaction('test', async (tx) => {
+    await tx.run(lockLongDue, {})
+    await eventually('the free one is asked about', async () => {
+      await poller.turn()
+      return asked.length > 0
+    })
+  })
+  const [free] = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId === 'free')
+  assert.deepEqual(asked, [free?.orderNo])
 })
 
 for (const [others, busy] of [

@@ -3,7 +3,7 @@ import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { NOBODY_TO_ASK } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { become, change } from '../../domain/payout/transition.ts'
+import { become, change, wasNeverSent } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { fencedMerchants, keyOf, storeDecisions } from '../../ledger/ledger.ts'
 import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
@@ -71,8 +71,10 @@ export const payoutPoller = (deps: PayoutPollerDeps) =>
   )
 
 /** The recovery decides about payouts that a fenced ledger believes unsent, or that are to be cancelled. */
-const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
-  attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
+const mustWait = (payout: Payout): boolean =>
+  payout.attempt === 0 ||
+  ((payout.state === 'held' || payout.state === 'queued') &&
+    (payout.cancelRequest !== null || wasNeverSent(payout)))
 
 /**
  * payoutd cannot ask about this payout. If the settings in force lack the account, it goes to review at once, and a process that has

@@ -184,18 +184,18 @@ export class Poller<
     )
   }
 
-  /** Handles due items of one merchant. Does nothing about an item that is no longer due. */
-  async #take(due: readonly Due<Key>[]): Promise<Taken<Decision, Answer>[]> {
+  /** Handles due items of one merchant. Null: it is locked, or no longer due. */
+  async #take(due: readonly Due<Key>[]): Promise<(Taken<Decision, Answer> | null)[]> {
     const { keyOf, transaction, lock, store } = this.#polled
     const [{ merchantId }] = due as readonly [Due<Key>]
     return transaction(this.#taking, async (tx) => {
       const items = new Map((await lock(tx, merchantId, due)).map((item) => [keyOf(item), item]))
-      const taken: Taken<Decision, Answer>[] = []
+      const taken: (Taken<Decision, Answer> | null)[] = []
       for (const key of due) {
         const item = items.get(keyOf(key))
-        taken.push(item ? await this.#decide(tx, item, key.mayAsk) : { decision: { nothing: true } })
+        taken.push(item ? await this.#decide(tx, item, key.mayAsk) : null)
       }
-      const decisions = taken.map(({ decision }) => decision)
+      const decisions = taken.flatMap((each) => (each ? [each.decision] : []))
       await store(tx, this.#deps.ledger, decisions)
       return taken
     })

@@ -8,8 +8,8 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /**
- * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, and none of
- * which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog. `neverSent`: only those.
+ * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, none that a waiting command
+ * cancels, and none of which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog. `neverSent`: only those.
  */
 export const lockCandidates = sql<
   { merchantId: string; limit: number; allBut: string[]; neverSent: boolean },
@@ -24,6 +24,7 @@ export const lockCandidates = sql<
   ) command
   where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and not p.order_shown and p.deadline > now()
     and p.payout_id <> all(${'allBut'}::text[]) and (p.attempt = 0 or not ${'neverSent'}::bool) and coalesce(command.not_before <= now(), true)
+    and (select true from waiting_commands w where w.merchant_id = p.merchant_id and w.cancels = p.payout_id limit 1) is null
   order by p.priority desc, p.seq
   limit ${'limit'}
   for update of p skip locked`

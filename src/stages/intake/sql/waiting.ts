@@ -20,17 +20,21 @@ export const merchantsWaiting = sql<{ wanted: readonly WaitingPartition[] }, Wai
     where w.merchant_id = wanted.merchant_id and w.topic = wanted.topic and w.partition = wanted.partition
   )`
 
-type NewWaiting = Omit<WaitingRow, 'position' | 'logId'> & { merchantId: string }
+/** `cancels`: the payoutId that it cancels; null: it cancels nothing. */
+type NewWaiting = Omit<WaitingRow, 'position' | 'logId'> & { merchantId: string; cancels: string | null }
 
 /** Keeps the order of the rows. */
 export const keepWaiting = sql<
   PartitionOfWaiting & { logId: string | null; commands: readonly NewWaiting[] }
 >`
-  insert into waiting_commands (merchant_id, topic, partition, log_id, record_offset, origin, sealed)
-  select merchant_id, ${'topic'}, ${'partition'}, ${'logId'}, record_offset, origin, sealed
+  insert into waiting_commands (merchant_id, topic, partition, log_id, record_offset, origin, sealed, cancels)
+  select merchant_id, ${'topic'}, ${'partition'}, ${'logId'}, record_offset, origin, sealed, cancels
   from ${{
     rows: 'commands',
-    columns: { merchantId: 'text', recordOffset: 'bigint', origin: 'text', sealed: 'bytea' },
+    columns: {
+      ...{ merchantId: 'text', recordOffset: 'bigint', origin: 'text', sealed: 'bytea' },
+      cancels: 'text',
+    },
     ordered: true,
   }} w
   order by n`
