@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import pLimit from 'p-limit'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -55,110 +55,128 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
   const ended = new AbortController()
   const kafka = kafkaFor({ requestTimeout: ANSWER_WITHIN_MS, ...connection }, log, ended.signal)
   const admin = kafka.admin()
-  const ids = topicIds(kafka)
-  /** For what needs metadata about topics: in KafkaJS, that about one may take the place of that about another. */
-  const oneAtATime = pLimit(1)
   try {
     await admin.connect()
   } catch (error) {
     ended.abort()
     throw error
   }
+  return new KafkaAdmin(kafka, admin, ended)
+}
 
-  const existing = async (names: readonly string[]): Promise<string[]> => {
-    const all = new Set(await admin.listTopics())
-    return names.filter((name) => all.has(name))
+class KafkaAdmin implements TopicAdmin {
+  readonly #kafka: Kafka
+  readonly #admin: Admin
+  readonly #ended: AbortController
+  readonly #ids: ReturnType<typeof topicIds>
+  /** For what needs metadata about topics: in KafkaJS, that about one may take the place of that about another. */
+  readonly #oneAtATime = pLimit(1)
+
+  constructor(kafka: Kafka, admin: Admin, ended: AbortController) {
+    this.#kafka = kafka
+    this.#admin = admin
+    this.#ended = ended
+    this.#ids = topicIds(kafka)
   }
 
-  return {
-    async createTopics(specs) {
-      const present = await existing(specs.map(({ name }) => name))
-      const missing = specs.filter(({ name }) => !present.includes(name))
-      if (missing.length === 0) return []
-      try {
-        // KafkaJS's own wait fails if it asks a broker that does not know the new topics yet.
-        await admin.createTopics({ waitForLeaders: false, topics: missing.map(toKafkaJs) })
-      } catch (error) {
-        if (!(await madeByAnother(error, missing))) throw error
-      }
-      const topics = missing.map(({ name }) => name)
-      await oneAtATime(() => patiently(() => expectLeaders(topics)))
-      return topics
-    },
+  async createTopics(specs: readonly TopicSpec[]): Promise<string[]> {
+    const present = await this.#existing(specs)
+    const missing = specs.filter(({ name }) => !present.includes(name))
+    if (missing.length === 0) return []
+    try {
+      // KafkaJS's own wait fails if it asks a broker that does not know the new topics yet.
+      await this.#admin.createTopics({ waitForLeaders: false, topics: missing.map(toKafkaJs) })
+    } catch (error) {
+      // Two processes may set up the same topics at the same time.
+      const isMade =
+        error instanceof kafkajs.KafkaJSAggregateError &&
+        (await this.#existing(missing)).length === missing.length
+      if (!isMade) throw error
+    }
+    const topics = missing.map(({ name }) => name)
+    await this.#oneAtATime(() => patiently(() => this.#expectLeaders(topics)))
+    return topics
+  }
 
-    async describeTopics(names) {
-      const present = await existing(names)
-      if (present.length === 0) return []
-      const [{ topics }, { resources }] = await Promise.all([
-        oneAtATime(() => admin.fetchTopicMetadata({ topics: present })),
-        admin.describeConfigs({
-          includeSynonyms: false,
-          resources: present.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
-        }),
-      ])
-      return topics.map(({ name, partitions }) => {
-        const entries = resources.find(({ resourceName }) => resourceName === name)?.configEntries ?? []
-        return {
-          name,
-          partitions: partitions.length,
-          replication: Math.min(...partitions.map(({ replicas }) => replicas.length)),
-          configs: Object.fromEntries(
-            entries.map(({ configName, configValue }) => [configName, configValue]),
-          ),
-        }
-      })
-    },
-
-    ranges,
-    idOf: (topic) => ids.idOf(topic),
-
-    async logs(topic, isolation) {
-      const id = await ids.idOf(topic)
-      return (await ranges(topic, isolation)).map((range) => ({ id, ...range }))
-    },
-
-    async heldUp(topic) {
-      return stillHeldUp(await ranges(topic, 'uncommitted'), await ranges(topic))
-    },
-
-    async longestTransactionMs() {
-      const { brokers } = await admin.describeCluster()
-      const { resources } = await admin.describeConfigs({
+  async describeTopics(names: readonly string[]): Promise<TopicSpec[]> {
+    const present = await this.#existing(names.map((name) => ({ name })))
+    if (present.length === 0) return []
+    const [{ topics }, { resources }] = await Promise.all([
+      this.#oneAtATime(() => this.#admin.fetchTopicMetadata({ topics: present })),
+      this.#admin.describeConfigs({
         includeSynonyms: false,
-        resources: brokers.slice(0, 1).map(({ nodeId }) => ({
-          type: kafkajs.ConfigResourceTypes.BROKER,
-          name: `${nodeId}`,
-          configNames: [LONGEST_TRANSACTION],
-        })),
-      })
-      const limit = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
-      return limit ? Number(limit.configValue) : null
-    },
-
-    clusterId: async () => (await admin.describeCluster()).clusterId,
-
-    async close() {
-      try {
-        await admin.disconnect()
-        await ids.close()
-      } finally {
-        ended.abort()
+        resources: present.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
+      }),
+    ])
+    return topics.map(({ name, partitions }) => {
+      const entries = resources.find(({ resourceName }) => resourceName === name)?.configEntries ?? []
+      return {
+        name,
+        partitions: partitions.length,
+        replication: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+        configs: Object.fromEntries(entries.map(({ configName, configValue }) => [configName, configValue])),
       }
-    },
+    })
   }
 
-  async function ranges(topic: string, isolation: Isolation = 'committed') {
-    const stable = (await offsetsOf(topic)).map(({ partition, low, high }) => ({
+  async ranges(topic: string, isolation: Isolation = 'committed'): Promise<PartitionRange[]> {
+    const stable = (await this.#offsetsOf(topic)).map(({ partition, low, high }) => ({
       partition,
       low: BigInt(low),
       high: BigInt(high),
     }))
-    return isolation === 'committed' ? stable : patiently(() => withWhole(topic, stable))
+    return isolation === 'committed' ? stable : patiently(() => this.#withWhole(topic, stable))
+  }
+
+  idOf(topic: string): Promise<string | null> {
+    return this.#ids.idOf(topic)
+  }
+
+  async logs(topic: string, isolation?: Isolation): Promise<(Log & { partition: number })[]> {
+    const id = await this.idOf(topic)
+    return (await this.ranges(topic, isolation)).map((range) => ({ id, ...range }))
+  }
+
+  async heldUp(topic: string): Promise<HeldUp[]> {
+    return stillHeldUp(await this.ranges(topic, 'uncommitted'), await this.ranges(topic))
+  }
+
+  async longestTransactionMs(): Promise<number | null> {
+    const { brokers } = await this.#admin.describeCluster()
+    const { resources } = await this.#admin.describeConfigs({
+      includeSynonyms: false,
+      resources: brokers.slice(0, 1).map(({ nodeId }) => ({
+        type: kafkajs.ConfigResourceTypes.BROKER,
+        name: `${nodeId}`,
+        configNames: [LONGEST_TRANSACTION],
+      })),
+    })
+    const limit = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
+    return limit ? Number(limit.configValue) : null
+  }
+
+  async clusterId(): Promise<string> {
+    return (await this.#admin.describeCluster()).clusterId
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#admin.disconnect()
+      await this.#ids.close()
+    } finally {
+      this.#ended.abort()
+    }
+  }
+
+  /** The names of those that exist. */
+  async #existing(specs: readonly Pick<TopicSpec, 'name'>[]): Promise<string[]> {
+    const all = new Set(await this.#admin.listTopics())
+    return specs.flatMap(({ name }) => (all.has(name) ? [name] : []))
   }
 
   /** The same ranges, up to the end of what is not committed yet. */
-  async function withWhole(topic: string, stable: readonly PartitionRange[]): Promise<PartitionRange[]> {
-    const uncommitted = clusterOf(kafka, 'uncommitted')
+  async #withWhole(topic: string, stable: readonly PartitionRange[]): Promise<PartitionRange[]> {
+    const uncommitted = clusterOf(this.#kafka, 'uncommitted')
     try {
       await uncommitted.connect()
       await uncommitted.addTargetTopic(topic)
@@ -175,11 +193,11 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
   }
 
   /** Right after a topic is created or gets a new leader, the leader may not know yet that it leads. */
-  function offsetsOf(topic: string) {
-    return oneAtATime(() =>
+  #offsetsOf(topic: string) {
+    return this.#oneAtATime(() =>
       patiently(async () => {
-        await expectLeaders([topic])
-        return admin.fetchTopicOffsets(topic)
+        await this.#expectLeaders([topic])
+        return this.#admin.fetchTopicOffsets(topic)
       }),
     )
   }
@@ -188,19 +206,13 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
    * Kafka must answer for every partition of a topic: a caller that took a partial answer as whole would miss
    * records.
    */
-  async function expectLeaders(names: string[]): Promise<void> {
-    const { topics } = await admin.fetchTopicMetadata({ topics: names })
+  async #expectLeaders(names: string[]): Promise<void> {
+    const { topics } = await this.#admin.fetchTopicMetadata({ topics: names })
     for (const { name, partitions } of topics) {
       const lacking = partitions.filter(({ leader }) => leader < 0).map(({ partitionId }) => partitionId)
       if (lacking.length === 0) continue
       throw new kafkajs.KafkaJSError(`partitions ${lacking.join(', ')} of topic ${name} have no leader`)
     }
-  }
-
-  /** Two processes may set up the same topics at the same time. */
-  async function madeByAnother(error: unknown, specs: TopicSpec[]): Promise<boolean> {
-    if (!(error instanceof kafkajs.KafkaJSAggregateError)) return false
-    return (await existing(specs.map(({ name }) => name))).length === specs.length
   }
 }
 

@@ -74,7 +74,7 @@ function claimAmong(
   options: ClaimOptions,
   look: (candidates: readonly Candidate[]) => void,
 ): Promise<Claim> {
-  const { merchantId, atMost, owner, leaseMs, limits, account } = options
+  const { merchantId, atMost, limits, account } = options
   return ledger.db.transaction('claim', async (tx) => {
     const [funds] = await tx.run(lockFundsIfFree, { merchantId })
     if (!funds) return { ...NOTHING, gate: closed('locked'), funds: null }
@@ -107,31 +107,29 @@ function claimAmong(
       await tx.run(noteShort, { merchantId, payoutId: shortPayoutId })
     if (count === 0) return { wave: [], aside, gate: open, funds, shortOf }
 
-    const leaseUntil = tx.now + leaseMs
-    const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil, account.accountId))
-    const decisions = wave.map(
-      ({ before, after }): Decision => ({
-        change: { before, after, source: 'COMMAND', exchange: null },
-      }),
-    )
-    await storeDecisions(tx, ledger, decisions)
-    await tx.run(openAttempts, {
-      merchantId,
-      attempts: wave.map(({ before, after }) => ({ ...after, claimedAt: changedAt(before, tx.now) })),
-      owner,
-      settingsHash: account.settingsHash,
-      leaseUntil,
-    })
+    const wave = await storeIntents(tx, ledger, opened.slice(0, count), options)
     const rateNext = rateAfter(funds.rateNext, limits.ratePerSecond, count, tx.now)
     await tx.run(spend, { merchantId, cost, rateNext })
-    return {
-      wave: wave.map(({ after, details }) => ({ payout: after, details })),
-      aside,
-      gate: open,
-      funds,
-      shortOf,
-    }
+    return { wave, aside, gate: open, funds, shortOf }
   })
+}
+
+/** Returns the payouts as they are from then on. */
+async function storeIntents(
+  tx: Transaction,
+  ledger: Ledger,
+  opened: readonly OpenedDetails[],
+  { merchantId, owner, leaseMs, account: { accountId, settingsHash } }: ClaimOptions,
+): Promise<OpenedDetails[]> {
+  const leaseUntil = tx.now + leaseMs
+  const intents = opened.map((each) => intend(each, leaseUntil, accountId))
+  const decisions = intents.map(
+    ({ before, after }): Decision => ({ change: { before, after, source: 'COMMAND', exchange: null } }),
+  )
+  await storeDecisions(tx, ledger, decisions)
+  const attempts = intents.map(({ before, after }) => ({ ...after, claimedAt: changedAt(before, tx.now) }))
+  await tx.run(openAttempts, { merchantId, attempts, owner, settingsHash, leaseUntil })
+  return intents.map(({ after, details }) => ({ payout: after, details }))
 }
 
 /** Restores the accepted amounts, so that payoutd publishes no other from then on. */
