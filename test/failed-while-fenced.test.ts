@@ -9,9 +9,9 @@ import { paise } from '../src/domain/money.ts'
 import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
 import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
-import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
-import { readBackPublished } from '../src/operators/restore/read-back-published.ts'
-import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
+import { lowerFence } from '../src/operators/recovery/nothing-lost.ts'
+import { readBackPublished } from '../src/operators/recovery/read-back-published.ts'
+import { fence, listOpen, lowerAfterRecovery, queryOpen } from '../src/operators/recovery/recovery.ts'
 import type { TopicRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
@@ -168,7 +168,7 @@ async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, qu
       },
     ],
   })
-  assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')
+  assert.equal((await lowerAfterRecovery(raised, WHO, ledger)).kind, 'recovered')
 }
 
 const shown = async () =>
@@ -248,7 +248,7 @@ describe('while a merchant is fenced', () => {
     const raised = await raise()
     await answer(NOT_SENT)
     assert.deepEqual(await shown(), ['queued', 'cancel-requested', 1])
-    await lowerAfterRestore(raised, WHO, ledger)
+    await lowerAfterRecovery(raised, WHO, ledger)
     assert.deepEqual(await shown(), ['cancelled', 'cancelled', 1])
   })
 })

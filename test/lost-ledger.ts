@@ -8,8 +8,8 @@ import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
 import { QUERY_POLICY } from '../src/domain/payout/payout.fixture.ts'
-import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
-import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
+import { type ReadBackDeps, readBackPublished } from '../src/operators/recovery/read-back-published.ts'
+import { fence, listOpen, lowerAfterRecovery, queryOpen } from '../src/operators/recovery/recovery.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
@@ -193,7 +193,7 @@ export async function lostLedger(t: TestContext) {
         ],
       })
       await asked?.()
-      assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')
+      assert.equal((await lowerAfterRecovery(raised, WHO, ledger)).kind, 'recovered')
     },
     now: async () =>
       (await payoutsOf(ledger)).map(({ state, version, attempt }) => [state, version, attempt].join(' ')),

@@ -12,7 +12,7 @@ import { countRepeatedOfPayins, countUnmovedOfPayins, storeTransitions } from '.
 import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../src/ledger/sql/utrs.ts'
 import { migrate } from '../src/ledger/tables/migrate.ts'
 import { SHARDS } from '../src/messages/messages.ts'
-import { notOwn, unlisted } from '../src/operators/restore/sql/read-back-published.ts'
+import { notOwn, unlisted } from '../src/operators/recovery/sql/read-back-published.ts'
 import {
   dueQuestions as duePayinQuestions,
   endedLeases,

@@ -5,8 +5,8 @@ import type { Config } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
-import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
-import { fence, lowerAfterRestore } from '../src/operators/restore/restore.ts'
+import { lowerFence } from '../src/operators/recovery/nothing-lost.ts'
+import { fence, lowerAfterRecovery } from '../src/operators/recovery/recovery.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { accepted, testLedger } from './ledger.ts'
@@ -41,7 +41,7 @@ test('a process that starts after a recovery finds its merchant fenced if the st
   const { ledger, both, fenced } = await failover(t)
   const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
   assert.ok(raised)
-  assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')
+  assert.equal((await lowerAfterRecovery(raised, WHO, ledger)).kind, 'recovered')
   assert.deepEqual(await fenced(), [])
   await start(both)
   assert.deepEqual(await fenced(), ['newcomer'])

@@ -13,11 +13,11 @@ import { become, change, type PayoutFields } from '../src/domain/payout/transiti
 import { lockPayouts, storeDecisions } from '../src/ledger/ledger.ts'
 import type { Fence } from '../src/ledger/sql/fence.ts'
 import { adoptSettings } from '../src/operators/gateway-settings.ts'
+import type { AskedAccount } from '../src/operators/recovery/accounts.ts'
+import { recallAnomalies } from '../src/operators/recovery/anomalies.ts'
+import { type ReadBackDeps, readBackPublished } from '../src/operators/recovery/read-back-published.ts'
+import { fence, listOpen, lowerAfterRecovery, queryOpen } from '../src/operators/recovery/recovery.ts'
 import { resolvePayout } from '../src/operators/resolve-payout.ts'
-import type { AskedAccount } from '../src/operators/restore/accounts.ts'
-import { recallAnomalies } from '../src/operators/restore/anomalies.ts'
-import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
-import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
 import { reversePayout } from '../src/operators/reversal.ts'
 import type { TopicRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
@@ -256,7 +256,7 @@ export async function twoAccounts(
         at(account, queryPolicy),
       )
       await ask(fenced, [current as AskedAccount, ...former], [])
-      return async () => (await lowerAfterRestore(fenced, WHO, ledger)).kind
+      return async () => (await lowerAfterRecovery(fenced, WHO, ledger)).kind
     },
     adopt: ({ accountId, settingsHash }: typeof ACCOUNT) =>
       adoptSettings(
@@ -279,7 +279,7 @@ export async function twoAccounts(
       const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const
       await ask(raised, accounts as never, missing)
     },
-    takeDown: () => lowerAfterRestore(raised, WHO, ledger),
+    takeDown: () => lowerAfterRecovery(raised, WHO, ledger),
     /** Sends it again at the current account, or another one, on that account's promise. */
     async decide(account = CURRENT) {
       const payout = await load()

@@ -26,7 +26,11 @@ const GROUPS: Readonly<
     mutate: ['wire/verify-answer', 'calls/apply-answer', 'calls/query-answer'],
     tests: ['calls/apply-answer', 'calls/query-answer', 'calls/balance-answer', 'wire/exchange'],
   },
-  'funds-gate': { folder: 'src/stages/dispatch', mutate: ['merchant-gate'], tests: ['merchant-gate'] },
+  'funds-gate': {
+    folder: 'src/stages/dispatch',
+    mutate: ['merchant-gate', 'covered-by-balance'],
+    tests: ['merchant-gate', 'covered-by-balance'],
+  },
   'csv-parsing': {
     folder: 'src',
     mutate: ['domain/rupees', 'batches/file/row', 'batches/file/csv-records', 'batches/file/format'],

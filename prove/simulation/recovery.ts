@@ -6,17 +6,17 @@ import { accountOf, withAccount } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import { fenceForLosses } from '../../src/ledger/evidence/proven-losses.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
-import { untilCaughtUp } from '../../src/operators/restore/catch-up.ts'
-import { onThisServer } from '../../src/operators/restore/one-server.ts'
-import { readBackPublished } from '../../src/operators/restore/read-back-published.ts'
+import { untilCaughtUp } from '../../src/operators/recovery/catch-up.ts'
+import { onThisServer } from '../../src/operators/recovery/one-server.ts'
+import { readBackPublished } from '../../src/operators/recovery/read-back-published.ts'
 import {
   beginAgain,
   fence,
   listOpen,
-  lowerAfterRestore,
+  lowerAfterRecovery,
   queryOpen,
   untilGraceIsOver,
-} from '../../src/operators/restore/restore.ts'
+} from '../../src/operators/recovery/recovery.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
@@ -100,7 +100,7 @@ export class Recovery extends Actor {
         missing: new Map(),
         onProgress: () => undefined,
       })
-      const { kind } = await lowerAfterRestore(raised, WHO, here)
+      const { kind } = await lowerAfterRecovery(raised, WHO, here)
       all &&= kind === 'recovered'
     }
     return all

@@ -14,9 +14,9 @@ import { recoveringMerchants } from '../../src/ledger/sql/fenced-merchants.ts'
 import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
 import { adoptSettings } from '../../src/operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../../src/operators/pause.ts'
-import type { EarlierLedger } from '../../src/operators/restore/earlier-ledger.ts'
-import { lowerFence } from '../../src/operators/restore/nothing-lost.ts'
-import { publishedBeyond } from '../../src/operators/restore/published-beyond.ts'
+import type { EarlierLedger } from '../../src/operators/recovery/earlier-ledger.ts'
+import { lowerFence } from '../../src/operators/recovery/nothing-lost.ts'
+import { publishedBeyond } from '../../src/operators/recovery/published-beyond.ts'
 import { retryMessages } from '../../src/operators/retry-messages.ts'
 import { refusedMessages } from '../../src/operators/sql/retry-messages.ts'
 import type { TopicRecord } from '../../src/platform/kafka/records.ts'
@@ -596,7 +596,7 @@ export class SimulatedWorld {
     for (const process of this.processes) if (process.merchants !== this.merchants) this.crash(process)
   }
 
-  /** As the product's own asks Kafka (src/operators/restore/earlier-ledger.ts). */
+  /** As the product's own asks Kafka (src/operators/recovery/earlier-ledger.ts). */
   readonly earlier: EarlierLedger = async () => {
     const { events, results } = this.topics
     const isTold = this.kafka.published.some(({ topic }) => topic === events || topic === results)

@@ -3,7 +3,6 @@ import { SHARDS } from '../messages/messages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 import { circuitOf, pauseOf, recoveryOf } from '../queries/merchant-overview.ts'
-import { COUNT_WAITING_UP_TO, shortageText } from '../queries/shortage-text.ts'
 import { ledgerGauges } from '../queries/sql/ledger-gauges.ts'
 import {
   inReview,
@@ -15,8 +14,9 @@ import {
 import { type MixedLately, mixedLately } from '../queries/sql/mixed-lately.ts'
 import { OVERDUE_COUNTED_UP_TO, type Overdue, overdue } from '../queries/sql/overdue.ts'
 import { type AwaitingRelease, awaitingRelease } from '../queries/sql/payouts/holds.ts'
-import { type Shortage, shortages } from '../queries/sql/shortages.ts'
+import { COUNT_WAITING_UP_TO, type Shortage, shortages } from '../queries/sql/shortages.ts'
 import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
+import { shortageText } from '../views/shortage-text.ts'
 import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 import { type Sendable, sendable } from './sql/standing-still.ts'
 

@@ -7,8 +7,8 @@ import {
   nothingPublished,
   type Published,
   type PublishedMessage,
-} from '../domain/restore/published-story.ts'
-import { type StoryReadBack, standsAt } from '../domain/restore/read-back.ts'
+} from '../domain/recovery/published-story.ts'
+import { type StoryReadBack, standsAt } from '../domain/recovery/read-back.ts'
 import { json } from '../messages/json.ts'
 import { messagesAbout } from '../messages/messages.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'

@@ -9,9 +9,9 @@ import { anomaliesOf } from '../queries/sql/anomalies.ts'
 import { acknowledgeAnomalies } from './acknowledge.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
+import { fence } from './recovery/recovery.ts'
 import { releasePayouts } from './release-payouts.ts'
 import { resolvePayout } from './resolve-payout.ts'
-import { fence } from './restore/restore.ts'
 import { retireKeys } from './rotate-keys.ts'
 
 const WHO = { by: 'asha', reason: 'account 50100123456789 is closed' }

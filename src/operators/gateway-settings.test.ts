@@ -15,7 +15,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, openTransaction, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { adoptSettings, demandStartable, previewAdopt, requireInForce } from './gateway-settings.ts'
-import { earlierLedger } from './restore/earlier-ledger.ts'
+import { earlierLedger } from './recovery/earlier-ledger.ts'
 
 const ACCOUNT: Account = {
   accountId: 'here',

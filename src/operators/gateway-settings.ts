@@ -11,7 +11,7 @@ import { raiseFence } from '../ledger/sql/fence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import type { EarlierLedger } from './restore/earlier-ledger.ts'
+import type { EarlierLedger } from './recovery/earlier-ledger.ts'
 import {
   accountsIn,
   type Configured,

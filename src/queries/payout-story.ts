@@ -8,12 +8,11 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { visible } from '../text/text.ts'
 import { type AskedFor, unsealed } from './request.ts'
 import { type Evidence, evidenceOf } from './review.ts'
-import { COUNT_WAITING_UP_TO } from './shortage-text.ts'
 import { byAgentpayOrderId, byOrderNo, byPayoutIds } from './sql/payouts/find.ts'
 import { holdsOf, type StoredHold } from './sql/payouts/holds.ts'
 import { reversalOf, type StoredReversal } from './sql/payouts/reversal.ts'
 import { type PayoutRow, payoutWithCommand } from './sql/payouts/story.ts'
-import { type Shortage, shortages } from './sql/shortages.ts'
+import { COUNT_WAITING_UP_TO, type Shortage, shortages } from './sql/shortages.ts'
 
 /** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
 export type PayoutStory = Evidence &

@@ -1,6 +1,6 @@
 /**
- * The result of recovering one merchant; `found` as in src/operators/restore/sql/list.ts, `kind` and `isUnused` as in
- * src/operators/restore/restore.ts.
+ * The result of recovering one merchant; `found` as in src/operators/recovery/sql/list.ts, `kind` and `isUnused` as in
+ * src/operators/recovery/recovery.ts.
  */
 export type MerchantFindings = {
   merchantId: string

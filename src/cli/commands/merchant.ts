@@ -18,11 +18,12 @@ import {
   type ResumeOutcome,
   resumeMerchant,
 } from '../../operators/pause.ts'
-import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
+import { earlierLedger } from '../../operators/recovery/earlier-ledger.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
-import { leftOf, WARM } from '../../stages/dispatch/merchant-gate.ts'
+import { leftOf } from '../../stages/dispatch/covered-by-balance.ts'
+import { WARM } from '../../stages/dispatch/merchant-gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
 import { type DecisionResult, decideInDatabase } from '../decide.ts'

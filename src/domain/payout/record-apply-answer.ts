@@ -1,7 +1,7 @@
 import { unreadableFields } from '../anomaly-details.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
-import { END_PUBLISHED } from '../restore/published-otherwise.ts'
+import { END_PUBLISHED } from '../recovery/published-otherwise.ts'
 import { ANOTHER_ORDER } from './apply-evidence.ts'
 import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'

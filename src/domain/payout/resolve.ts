@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts'
 import { scrub, scrubName, words } from '../mask.ts'
-import { END_PUBLISHED } from '../restore/published-otherwise.ts'
+import { END_PUBLISHED } from '../recovery/published-otherwise.ts'
 import type { GatewayPromises } from './next-query.ts'
 import type { Change, Payout } from './payout.ts'
 import { withdrawnCode } from './send-again.ts'

@@ -645,7 +645,7 @@ create table recovered_payouts (
   round integer not null default 0,
   not_found_count integer not null default 0,   -- in a row that counted
   not_found_since timestamptz,            -- the first of these
-  found text,                             -- what it came to (operators/restore/sql/list.ts); null: still to be asked
+  found text,                             -- what it came to (operators/recovery/sql/list.ts); null: still to be asked
   -- What proves a published end that the database lost, and whose result is in no topic, and when that end happened: it is published
   -- once the gateway was asked. Null: there is none.
   untold text,

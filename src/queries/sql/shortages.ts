@@ -3,6 +3,9 @@ import type { Paise } from '../../domain/money.ts'
 import { estimatedFee, MOST_PAISE, paidFromBalance, sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
+/** The count stops here and then means "at least so many". */
+export const COUNT_WAITING_UP_TO = 10_000
+
 /** A merchant whose balance does not cover its next payout, as dispatch found it; amounts in paise. */
 export type Shortage = {
   merchantId: string

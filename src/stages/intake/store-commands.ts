@@ -3,8 +3,8 @@ import { heldRefused } from '../../domain/commands/refused.ts'
 import { contentHash } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { anomaly } from '../../domain/payout/transition.ts'
-import type { Published } from '../../domain/restore/published-story.ts'
-import { readBackLate } from '../../domain/restore/read-back.ts'
+import type { Published } from '../../domain/recovery/published-story.ts'
+import { readBackLate } from '../../domain/recovery/read-back.ts'
 import {
   fencedBeforeCancels,
   keyOf,

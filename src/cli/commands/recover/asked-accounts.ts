@@ -1,6 +1,6 @@
 import type { ConnectedAccount, ConnectedAccounts } from '../../../gateway/accounts.ts'
 import { PresenceCheck } from '../../../gateway/presence-check.ts'
-import type { Accounts, AskedAccount } from '../../../operators/restore/accounts.ts'
+import type { Accounts, AskedAccount } from '../../../operators/recovery/accounts.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import type { Clock } from '../../../platform/running/clock.ts'
 import { askingAbout } from '../../../stages/outcomes/known-orders.ts'

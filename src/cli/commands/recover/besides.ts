@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/config.ts'
-import { findFence } from '../../../operators/restore/restore.ts'
-import { merchantsBeside } from '../../../operators/restore/sql/fence.ts'
+import { findFence } from '../../../operators/recovery/recovery.ts'
+import { merchantsBeside } from '../../../operators/recovery/sql/fence.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { inLines } from '../../print.ts'
 import type { RecoverOptions } from './options.ts'

@@ -1,7 +1,7 @@
 import type { Config } from '../../../config/config.ts'
 import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
-import type { ReadBackDeps } from '../../../operators/restore/read-back-published.ts'
+import type { ReadBackDeps } from '../../../operators/recovery/read-back-published.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { connectAdmin } from '../../../platform/kafka/admin.ts'
 import { readTopic } from '../../../platform/kafka/read-topic.ts'

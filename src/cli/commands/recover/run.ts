@@ -10,22 +10,22 @@ import type { PartitionEnd } from '../../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
 import { mixedAnswers } from '../../../ledger/mixed-answers.ts'
 import { demandStartable, requireInForce } from '../../../operators/gateway-settings.ts'
-import { recallAnomalies } from '../../../operators/restore/anomalies.ts'
-import { untilCaughtUp } from '../../../operators/restore/catch-up.ts'
-import { earlierLedger } from '../../../operators/restore/earlier-ledger.ts'
-import { onThisServer } from '../../../operators/restore/one-server.ts'
-import { readBackPublished } from '../../../operators/restore/read-back-published.ts'
+import { recallAnomalies } from '../../../operators/recovery/anomalies.ts'
+import { untilCaughtUp } from '../../../operators/recovery/catch-up.ts'
+import { earlierLedger } from '../../../operators/recovery/earlier-ledger.ts'
+import { onThisServer } from '../../../operators/recovery/one-server.ts'
+import { readBackPublished } from '../../../operators/recovery/read-back-published.ts'
 import {
   beginAgain,
   fence,
   listOpen,
-  lowerAfterRestore,
+  lowerAfterRecovery,
   queryOpen,
   untilGraceIsOver,
-} from '../../../operators/restore/restore.ts'
-import type { BegunRecovery } from '../../../operators/restore/sql/fence.ts'
-import { progress } from '../../../operators/restore/sql/list.ts'
-import { reportWithoutCommand } from '../../../operators/restore/without-command.ts'
+} from '../../../operators/recovery/recovery.ts'
+import type { BegunRecovery } from '../../../operators/recovery/sql/fence.ts'
+import { progress } from '../../../operators/recovery/sql/list.ts'
+import { reportWithoutCommand } from '../../../operators/recovery/without-command.ts'
 import { readBackPayins } from '../../../payins/read-back.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { silentLogger } from '../../../platform/log.ts'
@@ -208,7 +208,7 @@ async function recoverOne(
         say(`${merchantId}: the gateway has answered about ${asked} of ${listed} payouts`)
       },
     })
-    const outcome = await lowerAfterRestore(raised, options, ledger)
+    const outcome = await lowerAfterRecovery(raised, options, ledger)
     return { merchantId, ending, isSilent: silent.size > 0, ...outcome }
   } finally {
     bar.end()

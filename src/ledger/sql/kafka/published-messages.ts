@@ -2,7 +2,7 @@ import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { EvidenceSource } from '../../../domain/evidence.ts'
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Instant } from '../../../domain/instant.ts'
-import type { PublishedMessage } from '../../../domain/restore/published-story.ts'
+import type { PublishedMessage } from '../../../domain/recovery/published-story.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 /** Keeps each message once, however often it was published. */

@@ -1,6 +1,6 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { otherEnds, sentSince } from '../../domain/restore/published-otherwise.ts'
+import { otherEnds, sentSince } from '../../domain/recovery/published-otherwise.ts'
 import {
   addPublished,
   lackedEnds,
@@ -9,8 +9,8 @@ import {
   type PublishedMessage,
   submitsAmong,
   transitionsOf,
-} from '../../domain/restore/published-story.ts'
-import { lackedBy, standsAt } from '../../domain/restore/read-back.ts'
+} from '../../domain/recovery/published-story.ts'
+import { lackedBy, standsAt } from '../../domain/recovery/read-back.ts'
 import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storeRecalled } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'

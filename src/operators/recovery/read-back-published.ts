@@ -10,8 +10,8 @@ import {
   type Published,
   type PublishedMessage,
   transitionIn,
-} from '../../domain/restore/published-story.ts'
-import { readBackLate, readBackStory, standsAt } from '../../domain/restore/read-back.ts'
+} from '../../domain/recovery/published-story.ts'
+import { readBackLate, readBackStory, standsAt } from '../../domain/recovery/read-back.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { recalling } from '../../ledger/read-back.ts'

@@ -14,7 +14,7 @@ import { demandReadable } from '../../../platform/registry/codec.ts'
 import type { AskedAccount } from '../accounts.ts'
 import { recallAnomalies } from '../anomalies.ts'
 import { messageIn, readBackPublished } from '../read-back-published.ts'
-import { fence, listOpen, lowerAfterRestore, queryOpen } from '../restore.ts'
+import { fence, listOpen, lowerAfterRecovery, queryOpen } from '../recovery.ts'
 import { makeReady, monthsPass, type SetBack } from '../set-back.fixture.ts'
 import { orderInWords, otherThan, type StoryAccount, StoryGateway } from './gateway.fixture.ts'
 
@@ -131,7 +131,7 @@ export class SetBackStory {
     await listOpen(lost.db, raised)
     await this.note('a recovery has read what was published')
     await queryOpen(raised, { ...recoveryDeps(), ledger: lost.ledger, who: WHO, accounts })
-    const { kind } = await lowerAfterRestore(raised, WHO, lost.ledger)
+    const { kind } = await lowerAfterRecovery(raised, WHO, lost.ledger)
     assert.equal(kind, 'recovered', 'the recovery does not end, although every account has answered')
     this.isSilent = false
     this.isRecovered = true

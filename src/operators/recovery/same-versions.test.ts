@@ -8,7 +8,7 @@ import { become } from '../../domain/payout/transition.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { decided } from '../operations.fixture.ts'
 import { readBackPublished } from './read-back-published.ts'
-import { listOpen } from './restore.ts'
+import { listOpen } from './recovery.ts'
 import {
   AP1,
   AP2,

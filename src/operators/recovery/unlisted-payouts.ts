@@ -1,5 +1,5 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
-import type { PublishedMessage } from '../../domain/restore/published-story.ts'
+import type { PublishedMessage } from '../../domain/recovery/published-story.ts'
 import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storePublished } from '../../ledger/published-messages.ts'
 import { recalling } from '../../ledger/read-back.ts'

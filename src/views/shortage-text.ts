@@ -1,9 +1,6 @@
 import { formatRupees } from '../domain/money.ts'
 import { formatTime } from '../domain/times.ts'
-import type { Shortage } from './sql/shortages.ts'
-
-/** The count stops here and then means "at least so many". */
-export const COUNT_WAITING_UP_TO = 10_000
+import type { Shortage } from '../queries/sql/shortages.ts'
 
 /** What waits for how much balance, and since when. */
 export function shortageText({ merchantId, payoutId, since, missing, waiting, kept }: Shortage): string {

@@ -1,7 +1,7 @@
 import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Instant } from '../../../domain/instant.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-import type { OwnTransition, PublishedTransition } from '../../../domain/restore/published-story.ts'
+import type { OwnTransition, PublishedTransition } from '../../../domain/recovery/published-story.ts'
 import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 

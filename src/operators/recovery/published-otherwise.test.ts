@@ -20,7 +20,7 @@ import { accept, decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
 import { reversePayout } from '../reversal.ts'
 import { readBackPublished } from './read-back-published.ts'
-import { fence, listOpen } from './restore.ts'
+import { fence, listOpen } from './recovery.ts'
 
 const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const WHO = { by: 'asha', reason: 'disk lost' }

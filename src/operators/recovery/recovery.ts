@@ -35,7 +35,7 @@ import {
 /** How many payouts had each finding; null: the gateway has not answered. */
 export type Findings = { found: RecoveryFinding | null; count: number }[]
 
-export type RestoreDeps = ConcludeDeps & {
+export type RecoveryDeps = ConcludeDeps & {
   ratePerSecond: number
   clock: Clock
   /** Ends the run; a query under way is still stored. */
@@ -45,7 +45,7 @@ export type RestoreDeps = ConcludeDeps & {
   silent?: Set<string>
 }
 
-type WaitDeps = Pick<RestoreDeps, 'signal' | 'clock'> & {
+type WaitDeps = Pick<RecoveryDeps, 'signal' | 'clock'> & {
   db: Database
   /** Called each minute while it waits, with the ms left. */
   onWait: (leftMs: number) => void
@@ -134,7 +134,7 @@ export async function untilGraceIsOver(
  * Asks the gateway about every listed payout of a fenced merchant without an answer so far, and applies what it finds. Call this
  * after the grace. After `interrupted` or `silent`, the next call resumes.
  */
-export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Ending> {
+export async function queryOpen(raised: Fence, deps: RecoveryDeps): Promise<Ending> {
   const { ledger, accounts, signal, onProgress, silent } = deps
   const queryPolicies = accounts.map(({ queryPolicy }) => queryPolicy)
   const { db } = ledger
@@ -170,7 +170,7 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
  * it was ever sent, so that it may have no order to be asked about. `outdated`: meanwhile payoutd found the ledger to lack
  * something more, so the answers no longer count.
  */
-export type RestoreOutcome =
+export type RecoveryOutcome =
   | { kind: 'recovered' | 'outdated'; findings: Findings }
   | { kind: 'open'; isUnused: boolean; findings: Findings }
 
@@ -178,12 +178,12 @@ export type RestoreOutcome =
  * Takes the fence down if the gateway has answered about every payout on the list since payoutd last found the ledger to lack
  * something, and cancels what was to be cancelled meanwhile. `who` lets sending continue, whoever raised the fence.
  */
-export function lowerAfterRestore(
+export function lowerAfterRecovery(
   { merchantId, round, since }: Fence,
   who: Decided,
   ledger: Ledger,
-): Promise<RestoreOutcome> {
-  return ledger.db.transaction('unfence merchant', async (tx): Promise<RestoreOutcome> => {
+): Promise<RecoveryOutcome> {
+  return ledger.db.transaction('unfence merchant', async (tx): Promise<RecoveryOutcome> => {
     await tx.run(lockFence, { merchantId })
     const [before] = await tx.run(fenceOf, { merchantId })
     const findings = await tx.run(tally, { merchantId })

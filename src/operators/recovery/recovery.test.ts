@@ -39,7 +39,7 @@ import type { Accounts, AskedAccount } from './accounts.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { onThisServer } from './one-server.ts'
 import { readBackPublished } from './read-back-published.ts'
-import { fence, findFence, listOpen, lowerAfterRestore, queryOpen, untilGraceIsOver } from './restore.ts'
+import { fence, findFence, listOpen, lowerAfterRecovery, queryOpen, untilGraceIsOver } from './recovery.ts'
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
@@ -130,7 +130,7 @@ async function restored(t: TestContext) {
         missing,
         accounts: [{ ...account, ...overrides }],
       })
-      const { kind, findings } = await lowerAfterRestore(raised, WHO, ledger)
+      const { kind, findings } = await lowerAfterRecovery(raised, WHO, ledger)
       const counts = Object.fromEntries(findings.map(({ found, count }) => [found ?? 'untold', count]))
       return { ending, kind, counts }
     },
@@ -400,7 +400,7 @@ describe('answers that a recovery received before the ledger was set back once m
     const world = await restored(t)
     const raised = await world.raise()
     await failover(world)
-    assert.equal((await lowerAfterRestore(raised, WHO, world.ledger)).kind, 'outdated')
+    assert.equal((await lowerAfterRecovery(raised, WHO, world.ledger)).kind, 'outdated')
     assert.equal((await world.recover()).kind, 'recovered')
   })
 
@@ -411,7 +411,7 @@ describe('answers that a recovery received before the ledger was set back once m
     await accept('waits')
     const evidence = { merchantId: 'acme', feeEstimate: 0n, by: 'payoutd', reason: 'the ledger was set back' }
     await db.run(raiseFence, evidence)
-    assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'outdated')
+    assert.equal((await lowerAfterRecovery(raised, WHO, ledger)).kind, 'outdated')
     assert.ok(await findFence(db, 'acme'))
   })
 
@@ -480,11 +480,11 @@ test('a recovery that another server interrupts changes nothing there, and leave
   })
   await db.run(sameRound, {})
   await assert.rejects(listOpen(here.db, raised), /another database server took over/)
-  await assert.rejects(lowerAfterRestore(raised, WHO, here), /another database server took over/)
+  await assert.rejects(lowerAfterRecovery(raised, WHO, here), /another database server took over/)
   assert.deepEqual(await states(), before)
   assert.equal((await findFence(db, 'acme'))?.round, raised.round)
   const again = await onThisServer(ledger)
-  assert.equal((await lowerAfterRestore(raised, WHO, again)).kind, 'open')
+  assert.equal((await lowerAfterRecovery(raised, WHO, again)).kind, 'open')
 })
 
 describe('while a merchant is fenced', () => {
@@ -571,7 +571,7 @@ describe('while a merchant is fenced', () => {
     assert.ok(raised)
     const asked = { by: 'hr', reason: 'left the company' }
     await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...asked }, ledger)
-    await lowerAfterRestore(raised, WHO, ledger)
+    await lowerAfterRecovery(raised, WHO, ledger)
     assert.deepEqual((await db.run(notes, {})).at(-1), {
       note: 'hr: left the company (once recovered; asha: disk lost)',
     })
@@ -595,7 +595,7 @@ describe('while a merchant is fenced', () => {
       eventually(`${count} that wait for a lock`, async () => (await db.run(blocked, {}))[0]?.count === count)
     const cancelling = cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger)
     await waiting(1)
-    const down = lowerAfterRestore(raised, WHO, ledger)
+    const down = lowerAfterRecovery(raised, WHO, ledger)
     await Promise.race([down, waiting(2)])
     release()
     await Promise.all([holding, cancelling, down])

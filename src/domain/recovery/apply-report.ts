@@ -19,7 +19,7 @@ export type FoundAt = { accountId: string; report: OrderReport }
  * What the orders do to a payout that the accounts reported to a recovery: `found`, and then `others`, at other accounts.
  * `accountId`: the only account that may have it; null: any of several.
  */
-export function applyReportsAfterRestore(
+export function applyReportsAfterRecovery(
   payout: Payout,
   { found, others }: { found: FoundAt; others: readonly FoundAt[] },
   { accountId: sole, queryPolicy }: { accountId: string | null; queryPolicy: QueryPolicy },
@@ -93,7 +93,7 @@ function applyReport(
  * known to refuse duplicates, a waiting payout goes on under a version above the published ones, and its next attempt may not be the
  * only one; payoutd asks about one under way as usual. Else a person decides. In review, nothing else happens.
  */
-export function applyAbsenceAfterRestore(
+export function applyAbsenceAfterRecovery(
   payout: Payout,
   lost: { accountId: string | null } | null,
   exchange: Exchange,

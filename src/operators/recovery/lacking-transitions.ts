@@ -6,7 +6,7 @@ import {
   type Published,
   type PublishedTransition,
   transitionsOf,
-} from '../../domain/restore/published-story.ts'
+} from '../../domain/recovery/published-story.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Database, Transaction } from '../../platform/postgres/postgres.ts'
 import { notOwn, ownTransitions, submissions } from './sql/read-back-published.ts'

@@ -15,7 +15,7 @@ import { decided } from '../operations.fixture.ts'
 import { reversePayout } from '../reversal.ts'
 import { publishedBeyond } from './published-beyond.ts'
 import { readBackPublished } from './read-back-published.ts'
-import { listOpen } from './restore.ts'
+import { listOpen } from './recovery.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p' }
 export const exchange = {}

@@ -9,7 +9,7 @@ import type { Decided } from '../../domain/payout/resolve.ts'
 import { DOUBT } from '../../domain/payout/several-orders.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import { become } from '../../domain/payout/transition.ts'
-import { applyAbsenceAfterRestore, applyReportsAfterRestore } from '../../domain/restore/apply-report.ts'
+import { applyAbsenceAfterRecovery, applyReportsAfterRecovery } from '../../domain/recovery/apply-report.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { tellLostResult } from '../../ledger/published-messages.ts'
 import { countsSince } from '../../ledger/settings-in-force.ts'
@@ -57,7 +57,7 @@ export async function conclude(
     if (said.kind === 'absent')
       return concludeAbsence(tx, payout, said.exchange, where, { ...fence, since }, ledger)
     const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`
-    const { decisions, after, sent } = applyReportsAfterRestore(
+    const { decisions, after, sent } = applyReportsAfterRecovery(
       payout,
       said,
       where,
@@ -142,7 +142,7 @@ async function absent(
   const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
   const lost = mayBeAlive ? { accountId: had ? null : where.accountId } : null
   // The person who decides about it wants to know that the gateway has no such order.
-  const concluded = applyAbsenceAfterRestore(payout, lost, exchange, where.queryPolicy)
+  const concluded = applyAbsenceAfterRecovery(payout, lost, exchange, where.queryPolicy)
   if (where.lacking === null) return [concluded]
   return [concluded, leftUnasked('change' in concluded ? concluded.change.after : payout, where)]
 }

@@ -26,7 +26,7 @@ import { releasePayouts } from '../release-payouts.ts'
 import { reversePayout } from '../reversal.ts'
 import type { AskedAccount } from './accounts.ts'
 import { readBackPublished } from './read-back-published.ts'
-import { fence, listOpen, lowerAfterRestore, queryOpen } from './restore.ts'
+import { fence, listOpen, lowerAfterRecovery, queryOpen } from './recovery.ts'
 
 const POLICY = { ...QUERY_POLICY, confirmations: 2, duplicatesRefused: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
@@ -95,7 +95,7 @@ async function world(t: TestContext) {
       presenceCheck: { found: () => undefined, holds: async () => true },
     }
     await queryOpen(raised, { ...recoveryDeps(), ledger, accounts: [account], who: WHO })
-    return lowerAfterRestore(raised, WHO, ledger)
+    return lowerAfterRecovery(raised, WHO, ledger)
   }
 
   async function recover(...given: Parameters<typeof askOnce>) {

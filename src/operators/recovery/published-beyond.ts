@@ -1,5 +1,5 @@
 import type { PayoutKey } from '../../domain/identifiers.ts'
-import { type PublishedTransition, transitionIn } from '../../domain/restore/published-story.ts'
+import { type PublishedTransition, transitionIn } from '../../domain/recovery/published-story.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { topicKey } from '../../messages/messages.ts'

@@ -2,7 +2,7 @@ import type { Exchange } from '../../domain/evidence.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import { PROMISES_NOTHING, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
-import type { FoundAt } from '../../domain/restore/apply-report.ts'
+import type { FoundAt } from '../../domain/recovery/apply-report.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { orderAt } from './sql/list.ts'
 

@@ -14,7 +14,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { decided } from '../operations.fixture.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { publishedBeyond } from './published-beyond.ts'
-import { fence } from './restore.ts'
+import { fence } from './recovery.ts'
 
 const { ledger } = await testLedger({ after })
 const { db } = ledger
