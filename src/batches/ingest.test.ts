@@ -79,6 +79,7 @@ const overlap = (found: Partial<Overlap>): Overlap => ({
     batch: NONE,
     missing: NONE,
     same: NONE,
+    unpaid: NONE,
     changed: NONE,
     fresh: NONE,
     lacked: 0,
@@ -465,6 +466,25 @@ for (const [what, comparison] of Object.entries(ODD)) {
     assert.equal((await run({}, { compare })).kind, 'published-before')
   })
 }
+
+test('an ingest says how many rows of the file ended unpaid, and what of the batch the file lacks', async () => {
+  const { run } = await bench(rows(1, 5))
+  const compare = async () => overlap({ same: some(5), unpaid: some(2), missing: some(3), batch: some(6) })
+  const dry = await run({ dryRun: true }, { compare })
+  const published = await run({}, { compare })
+  const again = await run({}, { compare })
+  assert.deepEqual([published.kind, again.kind], ['published', 'published-before'])
+  for (const ingested of [dry, published, again]) {
+    assert.match(
+      report(ingested),
+      /2 of ₹1,000.00 of the file failed, or were cancelled or rejected: payoutd does not pay/,
+    )
+    assert.match(
+      report(ingested),
+      /3 (other payouts )?of ₹1,500.00 of the batch|3 other payouts of the batch, of ₹1,500.00/,
+    )
+  }
+})
 
 test('an interrupted ingest whose batch was cancelled since continues only if somebody agrees, and never promises payment', async () => {
   const { commandsTopic, run } = await bench(rows(1, 1_200))

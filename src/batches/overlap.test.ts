@@ -77,7 +77,7 @@ const beforeRows = (db: Database, meanwhile: () => Promise<unknown>): Database =
   },
 })
 
-const inWords = ({ kind: _, behind, cancelled: __, lacked: ___, ...totals }: Overlap) => ({
+const inWords = ({ kind: _, behind, cancelled: __, lacked: ___, unpaid: ____, ...totals }: Overlap) => ({
   ...Object.fromEntries(
     Object.entries(totals).map(([name, { rows, amount }]) => [name, `${rows} of ₹${amount / 100n}`]),
   ),
@@ -100,6 +100,16 @@ test('the comparison of a file with its batch is by who gets how much under whic
     ...{ batch: '4 of ₹1500', missing: '1 of ₹800', same: '1 of ₹100', changed: '2 of ₹601' },
     ...{ fresh: '1 of ₹800', behind: 0n },
   })
+})
+
+test('rows that the ledger has and that ended unpaid are counted beside, whatever the file says of them now', async (t) => {
+  const { takeIn, compare, ledger } = await world(t)
+  const taken = await takeIn([row('E1', 100), row('E2', 200), row('E3', 400)])
+  for (const [i, state] of (['cancelled', 'failed'] as const).entries())
+    await ledger.db.run(ends, { payoutId: taken[i]?.payoutId ?? '', state })
+  const found = await compare([row('E1', 100), row('E2', 201), row('E3', 400)])
+  assert.deepEqual([found.same.rows, found.changed.rows], [2, 1])
+  assert.deepEqual(found.unpaid, { rows: 2, amount: 30_100n })
 })
 
 test('what ends or is taken in while the file is compared is neither missing nor hides what is', async (t) => {

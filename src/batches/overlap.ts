@@ -17,7 +17,7 @@ import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 /**
  * What a file and its batch have in common. `batch`: the accepted payouts of the batch that are paid or may yet be; `missing`:
  * those of them that the file does not have. Of the file's rows, `same` were accepted, `changed` were accepted with another
- * amount or payee, and `fresh` were not accepted. `lacked`: how many rows that an earlier run published were not. `behind`: commands
+ * amount or payee, and `fresh` were not accepted; `unpaid` of those that were accepted have ended unpaid. `lacked`: how many rows that an earlier run published were not. `behind`: commands
  * that intake has yet to store, which may belong to the batch. `cancelled`: who cancelled the batch, and why, so that payoutd
  * cancels what arrives of it; null: nobody did.
  */
@@ -27,6 +27,7 @@ export type Overlap = {
   missing: PayrollTotals
   same: PayrollTotals
   changed: PayrollTotals
+  unpaid: PayrollTotals
   fresh: PayrollTotals
   lacked: number
   behind: bigint
@@ -73,7 +74,7 @@ export async function compareWithBatch(
   const of = { merchantId, batchId }
   const isThere = (await db.run(pageOfTakenIn, { ...of, after: '', limit: 1 })).length > 0
   const inFile = new PayoutIds()
-  let [same, changed] = [NOTHING, NOTHING]
+  let [same, changed, unpaid] = [NOTHING, NOTHING, NOTHING]
   let [read, lacked] = [0, published]
   for await (const commands of isThere ? payableOf(payroll, payable, published) : []) {
     signal.throwIfAborted()
@@ -84,6 +85,7 @@ export async function compareWithBatch(
     })
     same = plus(same, some?.sameRows, some?.sameAmount)
     changed = plus(changed, some?.otherRows, some?.otherAmount)
+    unpaid = plus(unpaid, some?.unpaidRows, some?.unpaidAmount)
     read += commands.length
     if (read <= published) lacked = published - same.rows - changed.rows
   }
@@ -105,6 +107,7 @@ export async function compareWithBatch(
     missing,
     same,
     changed,
+    unpaid,
     fresh,
     lacked,
     behind,

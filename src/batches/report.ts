@@ -110,7 +110,7 @@ export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
 /** What a file and its batch have in common, a line each; none if the batch is new. */
 export function comparisonLines(comparison: OverlapComparison): string[] {
   if (comparison.kind === 'unknown') return [unknownText(comparison.why)]
-  const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
+  const { batch, missing, same, changed, unpaid, fresh, behind, cancelled } = comparison
   const lines: [PayrollTotals, string][] = [
     [batch, 'of the batch are paid or may still be paid'],
     [same, 'of the file are in the ledger already, and are not paid again'],
@@ -123,6 +123,7 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
     ...(isNew
       ? []
       : lines.map(([{ rows, amount }, what]) => `- ${count(rows)} of ${formatRupees(amount)} ${what}`)),
+    ...(unpaid.rows > 0 ? [`- ${unpaidText(unpaid)}`] : []),
     ...(cancelled === null ? [] : [`- ${cancelledText(cancelled)}`]),
     ...(behind === 0n
       ? []
@@ -132,11 +133,25 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
   ]
 }
 
-/** What became of the payouts of an earlier run, as far as there is something to say. */
+const unpaidText = ({ rows, amount }: PayrollTotals): string =>
+  `${count(rows)} of ${formatRupees(amount)} of the file failed, or were cancelled or rejected: payoutd does not pay them under these references. payoutd payout list with this --batch shows why`
+
+/** What the sender may not expect of the batch, and what became of the payouts of an earlier run. */
 function earlierRun(comparison: OverlapComparison): string {
   if (comparison.kind === 'unknown') return `\n\n${unknownText(comparison.why)}`
-  const { lacked, behind } = comparison
-  if (lacked === 0) return ''
+  const { lacked, behind, unpaid, missing } = comparison
+  return [
+    ...(unpaid.rows > 0 ? [`\n\nBut ${unpaidText(unpaid)}.`] : []),
+    ...(missing.rows > 0
+      ? [
+          `\n\n${count(missing.rows)} other payouts of the batch, of ${formatRupees(missing.amount)}, are not in the file. They are paid, or will be: payoutd payout cancel stops those that were not sent.`,
+        ]
+      : []),
+    ...(lacked > 0 ? [lackedText(lacked, behind)] : []),
+  ].join('')
+}
+
+function lackedText(lacked: number, behind: bigint): string {
   const these = `${count(lacked)} of the payouts that an earlier run published`
   return behind > 0n
     ? `\n\nBut payoutd does not have ${these}, and has not stored ${behind} commands yet: payoutd doctor says what they wait for. Run the same command again once it has stored them: if payouts were lost, it publishes them again, which pays nobody twice.`

@@ -145,6 +145,13 @@ test('while its merchant is fenced, no release reports a payout as cancelled at 
   )
 })
 
+test('at its deadline a payout of which no byte ever left is cancelled, whatever was tried', async (t) => {
+  const { ledger, config } = await held(t)
+  await ledger.db.run(sql<object>`update payouts set attempt = 2 where payout_id = 'again-1'`, {})
+  const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
+  assert.match(storyText(story), /deadline +\S+ \S+Z, when payoutd cancels it\n/)
+})
+
 test('nor while it is in doubt whether a lost ledger sent it', async (t) => {
   const { ledger, config } = await held(t)
   await ledger.db.run(doubt, {})

@@ -11,6 +11,8 @@ import { anomaly } from '../domain/payout/transition.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { findAnomaly } from '../queries/anomalies.ts'
 import { tellPayout } from '../queries/payout-story.ts'
+import { payoutsNamed } from '../queries/sql/payouts/list.ts'
+import { listText } from '../views/list-text.ts'
 import { storyText } from '../views/story-text.ts'
 import { acknowledgeAnomalies } from './acknowledge.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
@@ -95,6 +97,14 @@ test('a returned transfer is published beside the result, which stands, and ackn
   assert.equal(anomaly?.acknowledgedBy, 'asha')
   const text = storyText(await tellPayout(ledger.db, KEY, config.sealing))
   assert.match(text, /returned +as asha confirmed at \S+ \S+Z: came back to account ••••6789 \(anomaly /)
+})
+
+test('a list of payouts shows which transfers came back', async (t) => {
+  const { ledger } = await returned(t)
+  const listed = () => ledger.db.run(payoutsNamed, { merchantId: 'acme', payoutIds: ['p-1'] })
+  assert.match(listText(await listed()), /₹50,000.00 +paid +/)
+  await reversePayout(REQUEST, ledger)
+  assert.match(listText(await listed()), /₹50,000.00 +paid \(came back\) /)
 })
 
 test('once only: a second confirmation is refused with who made the first, and publishes nothing', async (t) => {

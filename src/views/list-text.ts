@@ -13,7 +13,7 @@ export function listText(payouts: readonly Listed[]): string {
     payout.batchId ?? '',
     payout.rowNumber === null ? '' : String(payout.rowNumber),
     formatRupees(payout.amount),
-    inFull(payout.state, reasonOf(payout)),
+    inFull(payout.state, payout.reversedAt === null ? reasonOf(payout) : 'came back'),
     payout.since === null ? '' : formatTime(payout.since),
     payout.notBefore === null ? '' : formatTime(payout.notBefore),
     isEnd(payout.state) ? '' : formatTime(payout.deadline),

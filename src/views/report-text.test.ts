@@ -42,11 +42,11 @@ const at = (balance: number, inFlight = 0) => ({
 test('the figures of a balance add up to the sentence about them', () => {
   assert.match(
     balanceText(explain(at(99_997_574_00), at(99_983_511_00, 10_000_00), paise(4_445_00))),
-    /; ₹14,063\.00 left; payouts that ended took ₹4,445\.00; up to ₹9,618\.00 more may be in flight or in review \(₹10,000\.00 were\)$/,
+    /; ₹14,063\.00 left; payouts that ended took ₹4,445\.00; up to ₹9,618\.00 more may be in flight, in review or just failed \(₹10,000\.00 were\)$/,
   )
   assert.match(
     balanceText(explain(at(900, 300), at(800), paise(300))),
-    /; ₹1\.00 left; payouts that ended took ₹3\.00; up to ₹2\.00 of it may have left before \(₹3\.00 were in flight or in review\)$/,
+    /; ₹1\.00 left; payouts that ended took ₹3\.00; up to ₹2\.00 of it may have left before \(₹3\.00 were in flight, in review or just failed\)$/,
   )
   assert.match(
     balanceText(explain(at(900), at(800), paise(100))),
@@ -54,11 +54,11 @@ test('the figures of a balance add up to the sentence about them', () => {
   )
   assert.match(
     balanceText(explain(at(900), at(200, 200), paise(100))),
-    /; ₹7\.00 left; .* took ₹1\.00; ₹2\.00 were in flight or in review; ANOTHER ₹4\.00 LEFT/,
+    /; ₹7\.00 left; .* took ₹1\.00; ₹2\.00 were in flight, in review or just failed; ANOTHER ₹4\.00 LEFT/,
   )
   assert.match(
     balanceText(explain(at(900, 100), at(1_400), paise(300))),
-    /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; another ₹7\.00 came in/,
+    /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight, in review or just failed before; another ₹7\.00 came in/,
   )
   const returned = { reversals: 1, amount: paise(200), early: ZERO, late: ZERO }
   assert.match(
@@ -67,15 +67,15 @@ test('the figures of a balance add up to the sentence about them', () => {
   )
   assert.match(
     balanceText(explain(at(900), at(500, 100), paise(300), { ...returned, reversals: 2, early: paise(100) })),
-    /; ₹2\.00 came back in 2 reversals; ₹2\.00 were in flight, in review or back before the first balance; ANOTHER ₹1\.00 LEFT/,
+    /; ₹2\.00 came back in 2 reversals; ₹2\.00 were in flight, in review, just failed or back before the first balance; ANOTHER ₹1\.00 LEFT/,
   )
   assert.match(
     balanceText(explain(at(100), at(90), paise(10), { ...returned, amount: paise(10), late: paise(10) })),
-    /; ₹0\.10 came back in 1 reversal; up to ₹0\.10 more may be in flight, in review or back only after the second balance \(₹0\.10 were\)$/,
+    /; ₹0\.10 came back in 1 reversal; up to ₹0\.10 more may be in flight, in review, just failed or back only after the second balance \(₹0\.10 were\)$/,
   )
   assert.match(
     balanceText(explain(at(900), at(500), paise(200), { ...returned, early: paise(50), late: paise(150) })),
-    /; ₹2\.00 were in flight, in review, back before the first balance or back only after the second balance; ANOTHER ₹2\.00 LEFT/,
+    /; ₹2\.00 were in flight, in review, just failed, back before the first balance or back only after the second balance; ANOTHER ₹2\.00 LEFT/,
   )
 })
 

@@ -97,6 +97,7 @@ function balanceText(balance: BalanceChange): string {
   const where = eitherOf([
     'in flight',
     'in review',
+    'just failed',
     ...(gap > 0n && returned.early > 0n ? ['back before the first balance'] : []),
     ...(gap > 0n && returned.late > 0n ? ['back only after the second balance'] : []),
   ])

@@ -89,9 +89,8 @@ function changedText({ anomalies }: PayoutStory): string | null {
 
 /** What happens to a payout at its deadline, as `onTimer` decides. */
 function atDeadline({ payout, isFenced }: PayoutStory): string {
-  const { state, attempt } = payout
-  if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))
-    return 'a person decides about it'
+  const { state } = payout
+  if (!wasNeverSent(payout) || (state !== 'held' && state !== 'queued')) return 'a person decides about it'
   return isFenced
     ? 'it keeps waiting for payoutd recover, because it may have been sent from a ledger that was lost'
     : 'payoutd cancels it'

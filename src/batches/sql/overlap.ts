@@ -22,7 +22,7 @@ export const pageOfTakenIn = sql<
 
 /**
  * For these payoutIds, with who gets how much as a fingerprint: the rows that were accepted as the same payment and as another
- * one, in amounts of the file.
+ * one, and how many of both have ended unpaid, in amounts of the file.
  */
 export const overlapOf = sql<
   {
@@ -34,18 +34,23 @@ export const overlapOf = sql<
     sameAmount: Paise
     otherRows: number
     otherAmount: Paise
+    unpaidRows: number
+    unpaidAmount: Paise
   }
 >`
   select
     count(*) filter (where is_same)::int as same_rows,
     ${sumOfPaise('given', 'is_same')} as same_amount,
     count(*) filter (where not is_same)::int as other_rows,
-    ${sumOfPaise('given', 'not is_same')} as other_amount
+    ${sumOfPaise('given', 'not is_same')} as other_amount,
+    count(*) filter (where is_unpaid)::int as unpaid_rows,
+    ${sumOfPaise('given', 'is_unpaid')} as unpaid_amount
   from (
-    select named.amount as given, p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
+    select named.amount as given, p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same,
+      ${isUnpaid} as is_unpaid
     from ${{ rows: 'named', columns: { payoutId: 'text', amount: 'bigint', fingerprint: 'bytea' } }} named
     cross join lateral (
-      select amount from payouts p
+      select amount, state from payouts p
       where p.merchant_id = ${'merchantId'} and p.payout_id = named.payout_id
       offset 0
     ) p

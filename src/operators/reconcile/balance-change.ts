@@ -29,7 +29,7 @@ export type BalanceChange =
       /** How much more left than `paid` less what came back; negative: less. */
       gap: Paise
       /**
-       * What may explain the gap: what was in flight or in review at the end, and what may have come back before the beginning or
+       * What may explain the gap: what was in flight or in review at the end, or had just failed, and what may have come back before the beginning or
        * after the end; for a negative gap what was in flight or in review at the beginning.
        */
       allowance: Paise

@@ -452,6 +452,19 @@ test('the second run on reports how the balance moved; what no payout explains i
   assert.ok(!agrees(report))
 })
 
+test('what failed less than a day before a balance may not be back in it yet', async (t) => {
+  const { pay, db, reconcile } = await reconciling(t)
+  await reconcile()
+  await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
+  await pay('p1')
+  // As if the gateway had called it failed, and not given the money back yet.
+  await db.run(sql<object>`update payouts set state = 'failed', paid_at = null`, {})
+  const { balance } = (await reconcile()).report
+  assert.equal(balance.kind, 'in-flight')
+  await db.run(sql<object>`update payouts set updated_at = updated_at - interval '2 days'`, {})
+  assert.equal((await reconcile()).report.balance.kind, 'missing')
+})
+
 const paidElsewhere = sql<object>`update payouts set account_id = 'former' where payout_id = 'elsewhere'`
 
 test('the balance of another account explains nothing, nor does what was paid from that account', async (t) => {

@@ -84,7 +84,8 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Reconc
 
 /**
  * For one page of the merchant's payouts: what became paid between two moments, fees included, except by another account.
- * `endedFrom` and `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment.
+ * `endedFrom` and `endedTo`: what was sent and ended, paid or not, while payoutd asked for the balance at either moment, and what
+ * failed less than a day before: it may not be back yet.
  */
 export const paidBetween = sql<
   Period & ReconciledAccount & { fromTold: Instant; toTold: Instant; after: string; limit: number },
@@ -103,17 +104,21 @@ export const paidBetween = sql<
         and ended.at <= to_timestamp(${'to'}::float8 / 1000)
     ), 0), ${MOST_PAISE})::bigint as paid,
     least(coalesce(sum(p.amount + coalesce(p.fee, ${estimatedFee}, 0)) filter (
-      where ended.at > to_timestamp(${'from'}::float8 / 1000) and ended.at <= to_timestamp(${'fromTold'}::float8 / 1000)
+      where ended.at <= to_timestamp(${'fromTold'}::float8 / 1000)
+        and (ended.at > to_timestamp(${'from'}::float8 / 1000) or p.state = 'failed')
     ), 0), ${MOST_PAISE})::bigint as ended_from,
     least(coalesce(sum(p.amount + coalesce(p.fee, ${estimatedFee}, 0)) filter (
-      where ended.at > to_timestamp(${'to'}::float8 / 1000) and ended.at <= to_timestamp(${'toTold'}::float8 / 1000)
+      where ended.at <= to_timestamp(${'toTold'}::float8 / 1000) and (
+        ended.at > to_timestamp(${'to'}::float8 / 1000)
+        or (p.state = 'failed' and ended.at > to_timestamp(${'to'}::float8 / 1000) - interval '1 day')
+      )
     ), 0), ${MOST_PAISE})::bigint as ended_to
   from page p
   left join merchant m on true
   left join lateral (
     select case when p.state = 'paid' then ${becamePaidAt} else p.updated_at end as at
   ) ended on p.attempt > 0 and p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and p.updated_at > to_timestamp(${'from'}::float8 / 1000)
+    and p.updated_at > to_timestamp(${'from'}::float8 / 1000) - interval '1 day'
     and (p.account_id is null or ${'accountId'}::text is null or p.account_id = ${'accountId'})`
 
 /** Money of paid payouts that came back, amounts in paise. */

@@ -23,6 +23,8 @@ export type Listed = {
   /** When it entered this state for this reason; null: that part of the history has expired. */
   since: Instant | null
   updatedAt: Instant
+  /** When a person confirmed that the transfer came back; null: nobody did. */
+  reversedAt: Instant | null
   /** How often its id arrived again with other content, which was not accepted. */
   contradictions: number
 }
@@ -42,6 +44,7 @@ const listed = {
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select earlier_merchant_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
+    (select at as reversed_at from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id),
     (select coalesce(sum(a.times), 0)::int from anomalies a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id and a.kind = 'same-id-other-content') as contradictions
     from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
