@@ -138,6 +138,9 @@ test('the overview shows everything that keeps a merchant from sending, and unti
     feeEstimate: paise(500n),
     feeShare: null,
     warmUp: 3,
+    learnedRate: null,
+    rateLoweredAt: null,
+    rateRaisedAt: null,
     consecutiveFailures: 0,
     refusals: 0,
     circuitOpened: 1,
@@ -185,6 +188,9 @@ test('a circuit whose time is over is shown as long as something waits to be sen
     feeEstimate: paise(0n),
     feeShare: null,
     warmUp: WARM,
+    learnedRate: null,
+    rateLoweredAt: null,
+    rateRaisedAt: null,
     consecutiveFailures: 0,
     refusals: 0,
     circuitOpened: 1,
@@ -218,7 +224,15 @@ test('a gateway that has refused everything in a canary is told to people, and w
         warmUp: 0,
         refusals,
       },
-      ...{ consecutiveFailures: 1, circuitOpened, circuitOpenUntil: null, circuitReason: '1 × timeout' },
+      ...{
+        learnedRate: null,
+        rateLoweredAt: null,
+        rateRaisedAt: null,
+        consecutiveFailures: 1,
+        circuitOpened,
+        circuitOpenUntil: null,
+        circuitReason: '1 × timeout',
+      },
     })
     return (await overviewOf(ledger)).acme.circuit
   }

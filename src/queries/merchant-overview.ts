@@ -45,6 +45,8 @@ export type MerchantOverview = {
   paused: Pause | null
   circuit: OpenCircuit | null
   canary: { good: number; of: number } | null
+  /** Applies a second that the gateway seems to take, because it answered "later" to more; null: no limit was met. */
+  learnedRate: number | null
   /** Null: payoutd never asked for it, or does not trust it any more. */
   balance: { available: Paise; ageMs: number } | null
   traffic: MerchantTraffic
@@ -121,6 +123,7 @@ function overview(
     paused: pauseOf(row),
     circuit: circuitOf(row),
     canary: warmUp < warm ? { good: warmUp, of: warm } : null,
+    learnedRate: row.learnedRate,
     balance: available === null || snapshotAt === null ? null : { available, ageMs: now - snapshotAt },
     traffic,
     inReview,

@@ -61,7 +61,7 @@ function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): str
 }
 
 function sentences(merchant: MerchantOverview): string[] {
-  const { merchantId, recovering, paused, circuit, shortfall, openElsewhere, traffic } = merchant
+  const { merchantId, recovering, paused, circuit, learnedRate, shortfall, openElsewhere, traffic } = merchant
   const notes = openElsewhere.map(
     ({ accountId, account, count }) =>
       `${merchantId} has ${count} open at ${account ? accountText(account) : `gateway account ${accountId}`}`,
@@ -69,6 +69,10 @@ function sentences(merchant: MerchantOverview): string[] {
   if (recovering) notes.push(recoveryText(merchantId, recovering))
   if (paused) notes.push(pauseText(merchantId, paused))
   if (circuit) notes.push(circuitText(merchantId, circuit))
+  if (learnedRate !== null)
+    notes.push(
+      `${merchantId} sends about ${Math.round(learnedRate)} payouts a second, because the gateway answers "later" to more: set RATE_PER_SECOND to what it allows`,
+    )
   if (shortfall !== null && shortfall > 0n) {
     notes.push(
       `${merchantId} needs ${formatRupees(shortfall)} more to send everything queued${

@@ -301,6 +301,8 @@ function failedInDoubt(
   if (after) return { ...after, refusal }
   const isAnyAlive =
     payout.orderBesides ||
+    // The failure may be that of the order after which a person sent it again.
+    payout.absenceConfirmed ||
     // An attempt that the ledger lost may be alive at any account.
     payout.accountId === null ||
     (payout.orderShown && payout.agentpayOrderId === null)

@@ -4,7 +4,7 @@ import { contradicts } from '../anomaly-details.ts'
 import { HOLD_REASONS, release } from '../commands/holds.ts'
 import type { EvidenceSource, Exchange, OrderReport } from '../evidence.ts'
 import type { ApplyAnswer } from '../gateway-answers.ts'
-import { anomalyId } from '../identifiers.ts'
+import { anomalyId, orderNumber } from '../identifiers.ts'
 import { words } from '../mask.ts'
 import { paise } from '../money.ts'
 import { nothingPublished } from '../recovery/published-story.ts'
@@ -967,6 +967,17 @@ describe('a callback or a query result', () => {
     }
   })
 
+  test('the failure of an order after which a person sent it again does not end the next attempt', () => {
+    let payout = given('unknown', { attempt: 2, doubted: true, absenceConfirmed: true, dueAt: null })
+    for (let i = 1; i <= POLICY.confirmations; i++) {
+      const at = NOW + i * 10 * POLICY.graceMs
+      const decision = applyEvidence(payout, report('failed'), 'QUERY', POLICY, at, at)
+      assert.ok('change' in decision)
+      payout = decision.change.after
+    }
+    assert.deepEqual([payout.state, payout.reason], ['review', 'failed-in-doubt'])
+  })
+
   test('a report of another amount that contradicts an end is a contradiction', () => {
     for (const amount of [paise(4_990_000n), paise(0n), null])
       for (const [state, status] of [
@@ -1278,8 +1289,16 @@ test('payoutd repeats a query without an answer later; it proves nothing', () =>
     attributed(recordNoAnswer(payout, exchange, POLICY, NOW), 'QUERY', exchange)
   for (const state of ['unknown', 'processing'] as const) {
     const after = absorbed(unanswered(given(state, { notFoundCount: 1 })))
-    assert.deepEqual([after.queries, after.notFoundCount, after.dueAt], [1, 1, NOW + 9_000])
+    assert.deepEqual([after.queries, after.notFoundCount], [1, 1])
   }
+  const waits = Array.from({ length: 1_000 }, (_, i) => {
+    const payout = given('unknown', { orderNo: orderNumber('acme', `salary-${i}`, 1) })
+    return (absorbed(unanswered(payout)).dueAt ?? 0) - NOW
+  })
+  // The wait is 9 s: some are due in each second from 4.5 s to 13.5 s.
+  assert.deepEqual([Math.min(...waits) >= 4_500, Math.max(...waits) <= 13_500], [true, true])
+  for (let second = 5; second < 13; second++)
+    assert.ok(waits.filter((ms) => Math.floor(ms / 1_000) === second).length > 50, `${second} s`)
   assert.equal(absorbed(unanswered(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
   assert.deepEqual(unanswered(given('paid')), { nothing: true })
 })

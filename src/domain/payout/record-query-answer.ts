@@ -69,7 +69,10 @@ function confirmedAbsent(
   return become(payout, 'failed', { reason: refusal, unreported: true })
 }
 
-/** What a query without an answer does: ask again later. */
+/**
+ * What a query without an answer does: ask again later. Payouts that were due together are then due apart, over a time as long as the
+ * wait, so that a gateway that answers only so many queries a second is not asked about all of them at once again.
+ */
 export function recordNoAnswer(
   payout: Payout,
   exchange: Exchange,
@@ -77,5 +80,15 @@ export function recordNoAnswer(
   now: Instant,
 ): Decision {
   if (!isAskedAbout(payout)) return { nothing: true }
-  return change(payout, askedInVain(payout, queryPolicy, now), 'QUERY', exchange)
+  const after = askedInVain(payout, queryPolicy, now)
+  const waitMs = nextQueryAt(after.queries, queryPolicy, now) - now
+  const dueAt = Math.min(now + Math.round(waitMs * (0.5 + lot(payout))), payout.deadline)
+  return change(payout, { ...after, dueAt }, 'QUERY', exchange)
+}
+
+/** From 0 to 1, and another for each order and query. */
+function lot({ orderNo, queries }: Payout): number {
+  let mixed = queries
+  for (const character of orderNo ?? '') mixed = (mixed * 31 + character.charCodeAt(0)) % 9_973
+  return mixed / 9_973
 }

@@ -348,6 +348,10 @@ create table merchants (
   short_since timestamptz,
   -- The pace of sending (stages/dispatch/merchant-gate.ts).
   rate_next timestamptz,                         -- when the next apply may leave under the rate budget
+  -- Applies a second that the gateway seems to take, because it answered "later" to more; null: no limit was met.
+  learned_rate double precision,
+  rate_lowered_at timestamptz,
+  rate_raised_at timestamptz,
   warm_up integer not null default 0,            -- good answers since the canary began
   consecutive_failures integer not null default 0,   -- answers in a row that neither accept nor refuse
   refusals integer not null default 0,           -- of a canary, since the gateway last accepted something

@@ -85,7 +85,7 @@ export const noteOneStep = sql<SettingsOf & { reason: string }>`
  */
 export const putInForce = sql<SettingsOf & { settingsHash: string }>`
   update merchants
-  set settings_hash = ${'settingsHash'}, warm_up = 0, consecutive_failures = 0, refusals = 0, circuit_opened = 0, circuit_open_until = null,
+  set settings_hash = ${'settingsHash'}, learned_rate = null, warm_up = 0, consecutive_failures = 0, refusals = 0, circuit_opened = 0, circuit_open_until = null,
       circuit_reason = null, available = null, recovery_round = recovery_round + 1
   where merchant_id = ${'merchantId'}`
 

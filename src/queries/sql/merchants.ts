@@ -17,6 +17,7 @@ export type MerchantRow = Fees & {
   snapshotClaimed: Paise
   claimedTotal: Paise
   rateNext: Instant | null
+  learnedRate: number | null
   warmUp: number
   consecutiveFailures: number
   refusals: number
@@ -45,7 +46,7 @@ export const isCircuitOpen: Fragment = {
 
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
-    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until,
+    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, learned_rate, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until,
     circuit_reason, ${isCircuitOpen} as is_circuit_open, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants m order by merchant_id`
 

@@ -195,6 +195,14 @@ describe('a claim', () => {
     assert.ok(taken >= 12 && taken <= 12 * (1 + seconds), `${taken} claimed in ${seconds} s`)
   })
 
+  test('takes no more than the gateway seems to take in a second', async (t) => {
+    const { ledger, options } = await ready(t, 20)
+    await ledger.db.run(sql<object>`update merchants set learned_rate = 3.5`, {})
+    assert.equal((await claim(ledger, options())).wave.length, 3)
+    const next = await claim(ledger, options())
+    assert.deepEqual([next.wave, next.gate.closed], [[], 'rate'])
+  })
+
   test('subtracts later claims from a balance that payoutd asked for before them', async (t) => {
     const { ledger, options } = await ready(t, 10, 4n * 10_500n)
     const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
@@ -442,7 +450,14 @@ describe('an answer', () => {
     answer,
     tell: canChangePace(
       { amount: paise(10_000n), answer },
-      { warmUp: WARM, consecutiveFailures: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
+      {
+        learnedRate: null,
+        warmUp: WARM,
+        consecutiveFailures: 0,
+        circuitOpened: 0,
+        feeEstimate: paise(500n),
+        feeShare: null,
+      },
     ),
   })
 

@@ -10,7 +10,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { type Aside, type OpenedDetails, putAside, sortOut } from './claim-candidates.ts'
 import { covered } from './covered-by-balance.ts'
-import { closed, type Gate, gate, type PaceLimits, rateAfter } from './merchant-gate.ts'
+import { closed, type Gate, gate, type PaceLimits, rateAfter, rateOf } from './merchant-gate.ts'
 import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
 import { lockFundsIfFree, type MerchantPace, noteShort, spend, traffic } from './sql/funds.ts'
 
@@ -109,7 +109,7 @@ function claimAmong(
     if (count === 0) return { wave: [], aside, gate: open, funds, shortOf }
 
     const wave = await storeIntents(tx, ledger, opened.slice(0, count), options)
-    const rateNext = rateAfter(funds.rateNext, limits.ratePerSecond, count, tx.now)
+    const rateNext = rateAfter(funds.rateNext, rateOf(funds, limits), count, tx.now)
     await tx.run(spend, { merchantId, cost, rateNext })
     return { wave, aside, gate: open, funds, shortOf }
   })

@@ -29,6 +29,9 @@ const funds = (fields: Partial<MerchantFunds> = {}): MerchantFunds => ({
   feeEstimate: paise(500n),
   feeShare: null,
   rateNext: null,
+  learnedRate: null,
+  rateLoweredAt: null,
+  rateRaisedAt: null,
   warmUp: WARM,
   consecutiveFailures: 0,
   refusals: 0,
@@ -42,6 +45,9 @@ const circuit = (fields: Partial<CircuitState> = {}): CircuitState => ({
   feeEstimate: paise(500n),
   feeShare: null,
   claimedTotal: paise(0),
+  learnedRate: null,
+  rateLoweredAt: null,
+  rateRaisedAt: null,
   warmUp: WARM,
   consecutiveFailures: 0,
   refusals: 0,
@@ -67,6 +73,7 @@ const short: ApplyAnswer = {
   balanceShort: true,
   exchange,
 }
+const tooFast: ApplyAnswer = { ...short, code: 'TOO_FAST', balanceShort: false }
 const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: '', exchange }
 const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
 
@@ -138,11 +145,11 @@ describe('how many may leave', () => {
 describe('what answers do to the pace', () => {
   const HUNDRED = paise(10_000n)
   const KEPT = paise(500n)
-  const after = (from: CircuitState, answers: ApplyAnswer[]) =>
+  const after = (from: CircuitState, answers: ApplyAnswer[], at = NOW) =>
     afterAnswers(
       from,
       answers.map((answer) => ({ amount: HUNDRED, keptFee: from.feeEstimate, answer })),
-      NOW,
+      at,
     )
   const worthTelling = (answer: ApplyAnswer, found: CircuitState) =>
     canChangePace({ amount: HUNDRED, answer }, found)
@@ -281,6 +288,40 @@ describe('what answers do to the pace', () => {
     told(lost)
     assert.equal(told(good, 'bolt'), false)
     assert.equal(told(refused), true)
+  })
+
+  test('a gateway that takes only so many a second is sent about that many within a minute, and few more', () => {
+    for (const limit of [2, 5, 60, 300]) {
+      let state = circuit()
+      const accepted: number[] = []
+      let turnedAway = 0
+      for (let second = 0; second < 120; second++) {
+        const leaving = Math.floor(state.learnedRate ?? 800)
+        const answers = Array.from({ length: leaving }, (_, i) => (i < limit ? good : tooFast))
+        state = after(state, answers, NOW + second * 1_000)
+        accepted.push(Math.min(leaving, limit))
+        turnedAway += Math.max(0, leaving - limit)
+      }
+      const perSecond = accepted.slice(60).reduce((sum, each) => sum + each, 0) / 60
+      assert.ok(perSecond >= limit * 0.7, `${perSecond} a second of ${limit}`)
+      assert.ok(turnedAway < 1_300 + 120 * limit * 0.2, `${turnedAway} turned away`)
+    }
+  })
+
+  test('single "later" answers slow nothing down, however many there are', () => {
+    const single = after(circuit(), [tooFast, good, tooFast, tooFast, good])
+    assert.equal(single.learnedRate, null)
+    const met = after(circuit(), times(3, tooFast))
+    assert.equal(met.learnedRate, 50)
+    let state = met
+    for (let second = 1; second < 60; second++)
+      state = after(state, [...times(9, good), tooFast], NOW + second * 1_000)
+    assert.equal(state.learnedRate, null)
+    assert.ok((after(met, [good], NOW - 60_000).learnedRate ?? 0) > 50)
+  })
+
+  test('a balance that is short says nothing about how many a second the gateway takes', () => {
+    assert.equal(after(circuit(), times(10, short)).learnedRate, null)
   })
 
   test('"balance short" voids the balance', () => {

@@ -15,6 +15,11 @@ export type MerchantFunds = Fees & {
   snapshotClaimed: Paise
   claimedTotal: Paise
   rateNext: Instant | null
+  /** Applies a second that the gateway seems to take, because it answered "later" to more; null: no limit was met. */
+  learnedRate: number | null
+  /** When that was last lowered, and raised. */
+  rateLoweredAt: Instant | null
+  rateRaisedAt: Instant | null
   warmUp: number
   consecutiveFailures: number
   refusals: number
@@ -83,13 +88,22 @@ export function gate(
 
   const slots = Math.min(limits.maxInFlight, warmUpLimit(funds.warmUp)) - inFlight
   const patience = lagMs >= LAG_SLOW_MS ? Math.ceil(slots / 4) : slots
-  const rate = rateRoom(funds.rateNext, limits.ratePerSecond, now)
+  const rate = rateRoom(funds.rateNext, rateOf(funds, limits), now)
   const room = Math.max(0, Math.min(patience, rate))
   return {
     room,
     askBalance: stale,
     closed: room > 0 ? null : slots <= 0 ? 'in-flight' : 'rate',
   }
+}
+
+/** Applies per second, by the settings and by what the gateway seems to take; null: as fast as the answers come. */
+export function rateOf(
+  { learnedRate }: Pick<MerchantFunds, 'learnedRate'>,
+  { ratePerSecond }: PaceLimits,
+): number | null {
+  const rate = Math.min(ratePerSecond ?? Number.POSITIVE_INFINITY, learnedRate ?? Number.POSITIVE_INFINITY)
+  return Number.isFinite(rate) ? rate : null
 }
 
 function rateRoom(rateNext: Instant | null, perSecond: number | null, now: Instant): number {
@@ -118,6 +132,9 @@ export type CircuitState = Pick<
   | 'claimedTotal'
   | 'feeEstimate'
   | 'feeShare'
+  | 'learnedRate'
+  | 'rateLoweredAt'
+  | 'rateRaisedAt'
   | 'warmUp'
   | 'consecutiveFailures'
   | 'refusals'
@@ -160,7 +177,7 @@ function afterAnswer(circuit: CircuitState, answered: AnsweredClaim, now: Instan
   switch (answer.kind) {
     case 'accepted':
       return {
-        ...warmer(circuit),
+        ...warmer(faster(circuit, now)),
         ...otherFees(circuit, answered),
         claimedTotal: withFee(circuit, answered, answer.fee),
       }
@@ -170,17 +187,18 @@ function afterAnswer(circuit: CircuitState, answered: AnsweredClaim, now: Instan
     case 'duplicate':
       return warmer(circuit)
     case 'retry-later': {
+      const slowed = answer.balanceShort ? circuit : slower(circuit, now)
       // The gateway answers, so a canary goes on: until the gateway does more than that, one payout leaves a second.
       const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
       const limit = circuit.warmUp < WARM ? UNKNOWN_RUN : LATER_RUN
       const after = probed
         ? {
-            ...circuit,
+            ...slowed,
             circuitOpenUntil: now + CIRCUIT_FIRST_MS,
             consecutiveFailures: circuit.consecutiveFailures + 1,
             circuitReason: `${circuit.consecutiveFailures + 1} × ${answer.code}`,
           }
-        : afterBad(circuit, limit, answer.code, now)
+        : afterBad(slowed, limit, answer.code, now)
       return answer.balanceShort ? { ...after, available: null } : after
     }
     case 'not-sent':
@@ -226,6 +244,33 @@ function withFee(
   return paise(claimedTotal + fee - keptFee)
 }
 
+/**
+ * So many "later" in a row are a sign that the gateway takes only so many a second. One in between, for a reason of its own, is none.
+ */
+const LIMIT_MET = 3
+/** Applies a second: where the search for the gateway's limit begins, the fewest, and from where on there is none. */
+const [RATE_FIRST, RATE_LEAST, RATE_FREE] = [50, 1, 2_000]
+/** What a second changes at most: many of its answers are about what left before the last change. */
+const [RATE_DOWN, RATE_UP, RATE_EVERY_MS] = [0.7, 1.1, 1_000]
+
+function slower(circuit: CircuitState, now: Instant): CircuitState {
+  const { learnedRate, rateLoweredAt, consecutiveFailures } = circuit
+  if (consecutiveFailures + 1 < LIMIT_MET || !isDue(rateLoweredAt, now)) return circuit
+  const rate = learnedRate === null ? RATE_FIRST : Math.max(RATE_LEAST, learnedRate * RATE_DOWN)
+  return { ...circuit, learnedRate: rate, rateLoweredAt: now }
+}
+
+function faster(circuit: CircuitState, now: Instant): CircuitState {
+  const { learnedRate, rateLoweredAt, rateRaisedAt } = circuit
+  if (learnedRate === null || !isDue(rateLoweredAt, now) || !isDue(rateRaisedAt, now)) return circuit
+  const rate = learnedRate * RATE_UP
+  return { ...circuit, learnedRate: rate > RATE_FREE ? null : rate, rateRaisedAt: now }
+}
+
+/** A clock that was set back since wrote a time that is still to come. */
+const isDue = (changedAt: Instant | null, now: Instant): boolean =>
+  changedAt === null || Math.abs(now - changedAt) >= RATE_EVERY_MS
+
 const warmer = (circuit: CircuitState): CircuitState => ({
   ...calm(circuit),
   refusals: 0,
@@ -240,7 +285,10 @@ const calm = (circuit: CircuitState): CircuitState => ({
   circuitReason: null,
 })
 
-type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
+type Watched = Pick<
+  CircuitState,
+  'learnedRate' | 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees
+>
 
 /**
  * Whether an answer must be written to its merchant's row: if it may change the pace that a claim found, and if it is the first of
@@ -263,6 +311,7 @@ export function answersToTell(): (merchantId: string, answered: Answered, found:
 export function canChangePace(answered: Answered, found: Watched): boolean {
   const { kind } = answered.answer
   if (found.warmUp < WARM || found.consecutiveFailures > 0 || found.circuitOpened > 0) return true
+  if (found.learnedRate !== null) return true
   if (kind === 'accepted') return otherFees(found, answered) !== null
   return kind !== 'refused'
 }

@@ -5,7 +5,7 @@ import type { CircuitState, MerchantFunds } from '../merchant-gate.ts'
 /** A time is read in whole ms; `rate_next` must keep its microseconds, or each claim would gain up to a ms of the budget. */
 const fundsColumns: Fragment = {
   fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
-    claimed_total, fee_estimate, fee_share, (extract(epoch from rate_next) * 1000)::float8 as rate_next, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until, circuit_reason,
+    claimed_total, fee_estimate, fee_share, (extract(epoch from rate_next) * 1000)::float8 as rate_next, learned_rate, rate_lowered_at, rate_raised_at, warm_up, consecutive_failures, refusals, circuit_opened, circuit_open_until, circuit_reason,
     short_payout_id`,
 }
 
@@ -52,7 +52,8 @@ export const noteShort = sql<{ merchantId: string; payoutId: string | null }>`
 
 export const saveCircuit = sql<{ merchantId: string } & CircuitState>`
   update merchants
-  set available = ${'available'}, claimed_total = ${'claimedTotal'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
+  set available = ${'available'}, claimed_total = ${'claimedTotal'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, learned_rate = ${'learnedRate'},
+      rate_lowered_at = to_timestamp(${'rateLoweredAt'}::float8 / 1000), rate_raised_at = to_timestamp(${'rateRaisedAt'}::float8 / 1000), warm_up = ${'warmUp'}, consecutive_failures = ${'consecutiveFailures'}, refusals = ${'refusals'},
       circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
