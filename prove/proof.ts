@@ -281,6 +281,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   committed. Memory that corrects errors prevents it.
 - **Pages that the disk does not give back.** Some statements are about all merchants, so one page that PostgreSQL cannot read can stop
   intake, dispatch, outcomes or relay for everybody, visibly, until it is repaired or restored. Nothing that fails so becomes a dead letter.
+- **A network that loses large packets alone.** A relay that reaches Kafka only with small requests keeps what it publishes for everybody,
+  visibly (\`payoutd_outbox_oldest_seconds\`, \`doctor\`), until somebody stops it.
 - **A registry that loses its data while payoutd runs.** Only a start, a migration and \`doctor\` compare its ids. Until then messages are
   written under the former ones, and commands under ids given anew may become dead letters.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.

@@ -8,9 +8,10 @@ import { startingOffset } from '../stages/intake/starting-offset.ts'
 import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
 import { keysOf, type Shared } from './shared.ts'
 
-/** A row, unless this server or session is for reading only. */
-const takesWrites = sql<object, { able: number }>`
-  select 1 as able where current_setting('transaction_read_only') = 'off'`
+/** A row, unless this server or session is for reading only. `large`: some networks lose large packets alone. */
+const takesWrites = sql<{ large: string }, { able: number }>`
+  select length(${'large'}) as able where current_setting('transaction_read_only') = 'off'`
+const LARGE = 'x'.repeat(16_000)
 
 export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
   const deps = {
@@ -57,7 +58,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     },
     async ready(failure) {
       try {
-        const [able] = await ledger.db.run(takesWrites, {})
+        const [able] = await ledger.db.run(takesWrites, { large: LARGE })
         if (!able) throw new Error('the database takes no writes')
         // It keeps the schemas that it has read.
         const [subject] = schemaSubjects(ledger.topics) as [SchemaSubject]

@@ -17,6 +17,9 @@ export function saidAgainst(state: State): string[] {
   return ['success', 'pending', 'processing'].map((status) => contradicts(status, state))
 }
 
+/** How the detail begins of a report that a payout is paid whose money came back, as a person has confirmed. */
+export const PAID_AFTER_RETURN = 'the gateway reports success for a payout whose money came back'
+
 /** The facts in a signed report of the gateway about an order. Null: the report leaves the field out. */
 type Facts = { status: string; amount: Paise | null; orderId: string | null; utr: string | null }
 

@@ -28,14 +28,14 @@ export const unseenOf = (
 }
 
 /**
- * What is compared with what was shown. It is no change that one of them went on from being sent to being paid, nor that one waits
- * for a release of its own: whoever releases that sees this one, and a long release would stop half way at every new duplicate.
+ * What is compared with what was shown. It is no change that one of them went on from being sent to being paid (unless it was in
+ * review, where a person may take it for dead), nor that one waits for a release of its own: whoever releases that sees this one, and a long release would stop half way at every new duplicate.
  */
 export const comparable = ({ found, thereMayBeMore }: OtherPayments): object => ({
   found: new Set(
     found
       .filter((other) => !awaitsRelease(other))
-      .map(({ payoutId, mayBePaid }) => `${payoutId} ${mayBePaid}`),
+      .map(({ payoutId, mayBePaid, state }) => `${payoutId} ${mayBePaid} ${state === 'review'}`),
   ),
   thereMayBeMore,
 })

@@ -1,5 +1,7 @@
 /** Longer than the longest pause before a retry. */
 const TRIED_AGAIN_WITHIN_MS = 60_000
+/** Longer than the longest pause and the longest try together: one that is halved again and again may take minutes. */
+const FAILS_ON_WITHIN_MS = 600_000
 
 /**
  * Signs of life of every part that must keep going. A part gives one each time it makes progress; a part with
@@ -33,7 +35,7 @@ export class Heartbeats {
   fail(name: string): void {
     const at = this.#now()
     const before = this.#failing.get(name)
-    const goesOn = before && at - before.at < TRIED_AGAIN_WITHIN_MS
+    const goesOn = before && at - before.at < FAILS_ON_WITHIN_MS
     this.#failing.set(name, { since: goesOn ? before.since : at, at })
   }
 

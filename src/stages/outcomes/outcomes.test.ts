@@ -27,12 +27,14 @@ import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
 import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
 import { recoveringMerchants } from '../../ledger/sql/fenced-merchants.ts'
+import { reversePayout } from '../../operators/reversal.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { connectDatabase, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { holdsOf } from '../../queries/sql/payouts/holds.ts'
 import { claim } from '../dispatch/claim.ts'
 import { WARM } from '../dispatch/merchant-gate.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
@@ -93,6 +95,10 @@ const hasUtr = sql<{ payoutId: string; utr: string }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
   select payout_id, times, detail from anomalies where kind = 'utr-of-two' order by payout_id`
+const contradictions = sql<
+  object,
+  { detail: string }
+>`select detail from anomalies where kind = 'contradiction' order by at`
 const toBeQueried = sql<object, { orderNo: string }>`select order_no from lost_callbacks`
 const locks = sql<{ payoutId: string }>`select from payouts where payout_id = ${'payoutId'} for update`
 const waiters = sql<object, object>`
@@ -302,6 +308,31 @@ describe('the callback endpoint', () => {
       'contradiction',
       'unlisted-status',
     ])
+  })
+
+  test('makes an anomaly of a report that a payout is paid whose money came back, and no longer says that it did', async (t) => {
+    const { ledger, config, key, call } = await endpoint(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const receive = (fields: Record<string, string> = {}) =>
+      call(callbackQuery(paidFields(payout, fields), key))
+    await receive()
+    await receive({ status: '3' })
+    const who = { by: 'asha', reason: 'seen in the statement', anomalyId: null, shown: null }
+    const outcome = await reversePayout({ merchantId: 'acme', payoutId: 'p0', ...who }, ledger)
+    assert.equal(outcome.kind, 'reversed')
+    await accepted(ledger, config, [command('again', { batchId: 'b2', amount: paise(10_000n) })], {
+      holdDuplicates: true,
+    })
+    const cameBack = async () =>
+      (await ledger.db.run(holdsOf, { merchantId: 'acme', payoutIds: ['again'] }))[0]?.earlierCameBack
+    assert.equal(await cameBack(), true)
+    await receive({ channelPayNo: '' })
+    const [, told] = await ledger.db.run(contradictions, {})
+    assert.match(
+      told?.detail ?? '',
+      /^the gateway reports success for a payout whose money came back \(success,/,
+    )
+    assert.equal(await cameBack(), false)
   })
 
   test('takes what another account reports that had an attempt for an order besides, of which a payment counts', async (t) => {

@@ -23,6 +23,7 @@ import { cutText } from '../../text/text.ts'
 import { type CallbackOrigin, withAccountsOfKeys } from './accounts-of-key.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 import { outcomeLabel } from './outcome-label.ts'
+import { returnedAmong, toldAfterReturn } from './paid-after-return.ts'
 import type { QueryContext } from './poller.ts'
 import { accountsOfAttempts } from './sql/attempts.ts'
 
@@ -58,13 +59,21 @@ export async function applyEvidenceBatch(
     })
     const inForce = await settingsInForceOf(tx, evidence)
     const attemptsAt = await attemptsElsewhere(tx, evidence, known)
+    const returned = await returnedAmong(
+      tx,
+      evidence.map((each) => ({
+        payout: known.get(mapKey(each.merchantId, each.mchOrderNo)),
+        report: reportIn(each),
+      })),
+    )
     return (fenced: ReadonlySet<string>) => {
       const payouts = new Map(known)
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
         const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
         const payout = sinceMixed(payouts.get(key), each, inForce)
-        const decided = decide(each, payout, deps.decisions, queryPolicy, attemptsAt, tx.now)
+        const settled = decide(each, payout, deps.decisions, queryPolicy, attemptsAt, tx.now)
+        const decided = toldAfterReturn(settled, { payout, report: reportIn(each) }, each.source, returned)
         const isFenced = fenced.has(each.merchantId)
         const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
         if ('change' in decision) payouts.set(key, decision.change.after)

@@ -3,6 +3,7 @@ import type { Instant } from '../../../domain/instant.ts'
 import type { State } from '../../../domain/payout/states.ts'
 import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+import { cameBack } from './reversal.ts'
 
 export type StoredHold = {
   payoutId: string
@@ -36,8 +37,7 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
        where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state,
       coalesce((select ${mayBePaid} from payouts p
         where p.merchant_id = holds.merchant_id and p.payout_id = holds.earlier_payout_id), false) as earlier_may_be_paid,
-      exists (select from reversals
-        where reversals.merchant_id = holds.merchant_id and reversals.payout_id = holds.earlier_payout_id) as earlier_came_back,
+      ${cameBack('holds.merchant_id', 'holds.earlier_payout_id')} as earlier_came_back,
       coalesce(earlier_batch_id = (select batch_id from payouts p
         where p.merchant_id = holds.merchant_id and p.payout_id = holds.payout_id), false) as in_same_batch
     from holds

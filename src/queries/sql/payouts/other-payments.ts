@@ -3,6 +3,7 @@ import type { State } from '../../../domain/payout/states.ts'
 import { isAlive, mostCompared, repeated, searches } from '../../../ledger/sql/equal-payments.ts'
 import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+import { cameBack } from './reversal.ts'
 
 const mayBePaid: Fragment = { fragment: `${saidOtherwise} is not null` }
 
@@ -69,7 +70,7 @@ export const otherPaymentsOf = sql<{ merchantId: string; wanted: readonly Wanted
     ) named on true
   )
   select asked.payout_id, p.payout_id as other_payout_id, p.batch_id as other_batch_id, p.state, p.reason,
-    ${mayBePaid} as may_be_paid, exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as came_back,
+    ${mayBePaid} as may_be_paid, ${cameBack('p.merchant_id', 'p.payout_id')} as came_back,
     found.to_other_details, found.there_may_be_more
   from asked
   cross join lateral (
