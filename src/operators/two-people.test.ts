@@ -8,7 +8,7 @@ import { become } from '../domain/payout/transition.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
 import { previewRelease, releasePayouts } from './release-payouts.ts'
-import { previewResolve, resolvePayout } from './resolve-payout.ts'
+import { previewResolve, type ResolveRequest, resolvePayout } from './resolve-payout.ts'
 
 const WHO = { by: 'asha', reason: 'a trial' }
 const LOOK = { payPeriod: 'month' as const, known: null }
@@ -51,12 +51,10 @@ async function world(t: TestContext) {
       assert.ok(seen.kind === 'resolved')
       return seen.shown
     },
-    resend: async (payoutId: string, shown: Awaited<ReturnType<Shown>>) =>
+    resend: async (payoutId: string, shown: ResolveRequest['shown']) =>
       (await resolvePayout({ ...resending(payoutId), shown }, ledger)).kind,
   }
 }
-
-type Shown = () => Promise<Extract<Awaited<ReturnType<typeof previewResolve>>, { kind: 'resolved' }>['shown']>
 
 test('a release is not carried out if another payment that it showed in review was sent again meanwhile', async (t) => {
   const { take, cancel, toReview, showRelease, release, showResend, resend } = await world(t)

@@ -7,12 +7,12 @@ import { keyOf } from '../../ledger/ledger.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { returnedOf } from './sql/returned.ts'
 
-type Reported = { payout: Payout | undefined; report: OrderReport | null }
+type ReportedPayout = { payout: Payout | undefined; report: OrderReport | null }
 
 /** Those of these locked payouts whose money came back, as a person has confirmed, and which the gateway reports as paid. */
 export async function returnedAmong(
   tx: Transaction,
-  reported: readonly Reported[],
+  reported: readonly ReportedPayout[],
 ): Promise<ReadonlySet<string>> {
   const payouts = reported.flatMap(({ payout, report }) =>
     payout?.state === 'paid' && report?.status === 'success' ? [payout] : [],
@@ -23,7 +23,7 @@ export async function returnedAmong(
 /** The decision about such a report, with an anomaly: the transfer may not have come back, or was made anew. */
 export function toldAfterReturn(
   decision: Decision,
-  { payout, report }: Reported,
+  { payout, report }: ReportedPayout,
   source: 'CALLBACK' | 'QUERY',
   returned: ReadonlySet<string>,
 ): Decision {
