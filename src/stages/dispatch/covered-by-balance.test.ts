@@ -32,6 +32,10 @@ test('an estimate beyond a tenth of the first amount keeps it back only while so
   assert.deepEqual(covered(amounts(800_000, 100), mistaken, 0), { count: 1, cost: paise(1_100_000) })
   assert.equal(covered(amounts(800_000), mistaken, 1).count, 0)
   assert.equal(covered(amounts(1_000_001), mistaken, 0).count, 0)
+  // One of a tenth may be right.
+  const likely = funds({ available: paise(200_000), feeEstimate: paise(20_000) })
+  assert.equal(covered(amounts(200_000), likely, 0).count, 0)
+  assert.equal(covered(amounts(199_999), likely, 0).count, 1)
 })
 
 test('an estimate of at most ₹100 keeps even a small payout back until the balance covers both', () => {

@@ -336,7 +336,8 @@ describe('what answers do to the pace', () => {
     assert.equal(worthTelling(lost, found), true)
     assert.equal(worthTelling(short, found), true)
     assert.equal(worthTelling(good, circuit({ feeEstimate: paise(499n) })), true)
-    for (const fields of [{ warmUp: 8 }, { consecutiveFailures: 1 }, { circuitOpened: 1 }]) {
+    const paces = [{ warmUp: 8 }, { consecutiveFailures: 1 }, { circuitOpened: 1 }, { learnedRate: 50 }]
+    for (const fields of paces) {
       assert.equal(worthTelling(good, circuit(fields)), true)
     }
   })
