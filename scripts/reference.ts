@@ -86,7 +86,7 @@ export function anomaliesPage(): string {
 \`npm run reference\` writes this page from [src/domain/anomaly-kinds.ts](../../src/domain/anomaly-kinds.ts).
 
 An anomaly is evidence that contradicts the ledger, or that a person should see. payoutd keeps it and publishes it on \`payout.anomalies\`.
-[Anomalies](../how-to/decide-about-a-payout.md#anomalies) says what to do about one. Later releases may add kinds.
+[Decide about a payout](../how-to/decide-about-a-payout.md#a-contradiction) says what to do about one. Later releases may add kinds.
 
 | kind | what it says |
 |---|---|

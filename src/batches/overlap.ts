@@ -17,9 +17,9 @@ import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 /**
  * What a file and its batch have in common. `batch`: the accepted payouts of the batch that are paid or may yet be; `missing`:
  * those of them that the file does not have. Of the file's rows, `same` were accepted, `changed` were accepted with another
- * amount or payee, and `fresh` were not accepted; `unpaid` of those that were accepted have ended unpaid. `lacked`: how many rows that an earlier run published were not. `behind`: commands
- * that intake has yet to store, which may belong to the batch. `cancelled`: who cancelled the batch, and why, so that payoutd
- * cancels what arrives of it; null: nobody did.
+ * amount or payee, and `fresh` were not accepted; `unpaid` of those that were accepted have ended unpaid. `lacked`: how many rows
+ * that an earlier run published were not. `behind`: commands that intake has yet to store, which may belong to the batch.
+ * `cancelled`: who cancelled the batch, and why, so that payoutd cancels what arrives of it; null: nobody did.
  */
 export type Overlap = {
   kind: 'compared'

@@ -1,7 +1,7 @@
 /** Every kind of anomaly, and what it says. The order is that of docs/reference/anomalies.md, which is made from it. */
 export const ANOMALY_KINDS = {
   contradiction:
-    'The gateway says otherwise about a payout or payin that has ended: failed for a paid one, or paid or alive for a failed one.',
+    'The gateway says otherwise about a payout or payin that has ended: failed for a paid one, paid or alive for a failed one, or paid for one whose money came back.',
   'amount-mismatch': 'The gateway names another amount, or none.',
   'currency-mismatch': 'The gateway names another currency for a payin.',
   'merchant-mismatch': 'A callback about a payin names another merchant number.',

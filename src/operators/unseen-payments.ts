@@ -29,7 +29,8 @@ export const unseenOf = (
 
 /**
  * What is compared with what was shown. It is no change that one of them went on from being sent to being paid (unless it was in
- * review, where a person may take it for dead), nor that one waits for a release of its own: whoever releases that sees this one, and a long release would stop half way at every new duplicate.
+ * review, where a person may take it for dead), nor that one waits for a release of its own: whoever releases that sees this one, and a
+ * long release would stop half way at every new duplicate.
  */
 export const comparable = ({ found, thereMayBeMore }: OtherPayments): object => ({
   found: new Set(

@@ -2,7 +2,7 @@ import { unreadableFields, withFacts } from '../anomaly-details.ts'
 import type { AnomalyKind } from '../anomaly-kinds.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
-import { IN_DOUBT } from '../payout/apply-evidence.ts'
+import { ANOTHER_ORDER, IN_DOUBT } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import type { Anomaly } from '../payout/payout.ts'
 import { isSameUtr } from '../utr.ts'
@@ -113,8 +113,6 @@ const NAMED = 'the gateway names a UTR or the time of a payment of a payin that 
  * the failure of one order says nothing about the other.
  */
 export const ORDER_BESIDES = 'order-besides'
-/** The kind of an anomaly about such an order. */
-export const ANOTHER_ORDER = 'order-id-mismatch'
 
 const isLeft = ({ state, reason }: Payin): boolean =>
   state === 'review' && (reason === PAYMENT_NAMED || reason === ORDER_BESIDES)

@@ -1,6 +1,7 @@
 import type { Instant } from '../instant.ts'
+import { ANOTHER_ORDER } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
-import { ANOTHER_ORDER, leftWithBesides } from './apply-evidence.ts'
+import { leftWithBesides } from './apply-evidence.ts'
 import type { PayinCreateAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { isEnd } from './states.ts'

@@ -177,8 +177,8 @@ async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibil
 }
 
 /**
- * The subjects under which a schema is or was registered; null: there is no such id; `denied`: payoutd may not read them all. The body must say so: a 404
- * alone may come from a proxy that does not know the registry, and dead-lettering everything then would be a
+ * The subjects under which a schema is or was registered; null: there is no such id; `denied`: payoutd may not read them all. The
+ * body must say so: a 404 alone may come from a proxy that does not know the registry, and dead-lettering everything then would be a
  * disaster.
  */
 async function subjectsOf(ask: Ask, id: number): Promise<string[] | null | 'denied'> {

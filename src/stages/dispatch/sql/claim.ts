@@ -9,7 +9,8 @@ export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /**
  * The next payouts of one merchant, without `allBut`, by priority, then age. None before its time, none that a waiting command
- * cancels, and none of which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog. `neverSent`: only those.
+ * cancels, and none of which the gateway showed an order, whatever made it ready. The cost does not grow with the backlog.
+ * `neverSent`: only those.
  */
 export const lockCandidates = sql<
   { merchantId: string; limit: number; allBut: string[]; neverSent: boolean },
